@@ -45,7 +45,9 @@ void check(const Scenario& s, const CapacityRequest& request) {
         fmt::format("{}: the trace has no time between its requests, so its rate cannot be changed", s.file));
   }
   if (request.n_minus_1 && !request.rate) {
-    throw InputError("--n-1 adds a replica to the fleet for a required rate: give --rate too");
+    throw InputError(load_of(s) == Load::users
+                         ? "--n-1 adds a replica to the fleet for so many users: give --users too"
+                         : "--n-1 adds a replica to the fleet for a required rate: give --rate too");
   }
   check_sizes(s, request.sizes);
 }
@@ -152,9 +154,9 @@ class Evaluation {
 
   void price(Configuration& c, const Probe& best) const {
     const auto replicas = static_cast<double>(c.scenario.serving.cluster.replicas);
-    const Purchase all = purchase_for(c.scenario, c.scenario.serving.cluster.replicas, best.host_peak_bytes);
-    c.dram_gb = all.dram_gb / replicas;
-    c.ssd_gb = all.storage_gb / replicas;
+    const Purchase own = purchase_of_one(c.scenario, best.host_peak_bytes);
+    c.dram_gb = own.dram_gb;
+    c.ssd_gb = own.storage_gb;
     c.cost = hourly_cost_of_one(request_.prices, c.scenario.serving.cluster, c.dram_gb, c.ssd_gb);
     c.fills = tier_fills(c.scenario, best, request_.watch);
     if (const auto total = c.cost.total())

@@ -8,10 +8,10 @@
 
 namespace kvsim::planner::capacity {
 
-HourlyCost hourly_cost(const models::PriceTable& prices, const std::string& gpu, std::int64_t gpus,
-                       double host_memory_gb, double storage_gb) {
+HourlyCost hourly_cost(const models::PriceTable& prices, const std::string& gpu, double gpus, double host_memory_gb,
+                       double storage_gb) {
   HourlyCost cost;
-  if (const models::Price* price = prices.gpu(gpu)) cost.gpus = price->usd.value * static_cast<double>(gpus);
+  if (const models::Price* price = prices.gpu(gpu)) cost.gpus = price->usd.value * gpus;
   cost.host_memory = prices.dram.usd.value * host_memory_gb / models::kHoursPerMonth;
   cost.storage = prices.ssd.usd.value * storage_gb / models::kHoursPerMonth;
   return cost;
@@ -19,27 +19,36 @@ HourlyCost hourly_cost(const models::PriceTable& prices, const std::string& gpu,
 
 namespace {
 
-HourlyCost with_nodes(HourlyCost by_parts, const serving::ClusterConfig& cluster, double nodes) {
-  if (!cluster.node || !cluster.node->usd_per_hour) return by_parts;
-  return {*cluster.node->usd_per_hour * nodes, 0, by_parts.storage};
+/// The rule for all that is bought in nodes.
+HourlyCost cost_of_nodes(const models::PriceTable& prices, const serving::ClusterConfig& cluster, double nodes,
+                         double host_memory_gb, double storage_gb) {
+  const serving::NodeConfig& node = *cluster.node;
+  HourlyCost cost =
+      hourly_cost(prices, cluster.gpu.name, nodes * static_cast<double>(node.gpus), host_memory_gb, storage_gb);
+  if (node.usd_per_hour) cost = {*node.usd_per_hour * nodes, 0, cost.storage};
+  return cost;
 }
 
 }  // namespace
 
 HourlyCost hourly_cost(const models::PriceTable& prices, const serving::ClusterConfig& cluster, std::int64_t replicas,
                        double host_memory_gb, double storage_gb) {
-  const std::int64_t nodes = cluster.node ? serving::nodes_for(cluster, replicas) : 0;
+  if (cluster.node) {
+    const auto nodes = static_cast<double>(serving::nodes_for(cluster, replicas));
+    return cost_of_nodes(prices, cluster, nodes, host_memory_gb, storage_gb);
+  }
   const std::int64_t groups = cluster.pools ? serving::groups(cluster) : replicas;
-  const std::int64_t paid = cluster.node ? nodes * cluster.node->gpus : groups * serving::gpus_per_group(cluster);
-  return with_nodes(hourly_cost(prices, cluster.gpu.name, paid, host_memory_gb, storage_gb), cluster,
-                    static_cast<double>(nodes));
+  return hourly_cost(prices, cluster.gpu.name, static_cast<double>(groups * serving::gpus_per_group(cluster)),
+                     host_memory_gb, storage_gb);
 }
 
 HourlyCost hourly_cost_of_one(const models::PriceTable& prices, const serving::ClusterConfig& cluster,
                               double host_memory_gb, double storage_gb) {
-  const HourlyCost by_parts =
-      hourly_cost(prices, cluster.gpu.name, serving::gpus_per_group(cluster), host_memory_gb, storage_gb);
-  return with_nodes(by_parts, cluster, cluster.node ? serving::nodes_per_replica(cluster) : 0);
+  if (cluster.node) {
+    return cost_of_nodes(prices, cluster, serving::nodes_per_replica(cluster), host_memory_gb, storage_gb);
+  }
+  return hourly_cost(prices, cluster.gpu.name, static_cast<double>(serving::gpus_per_group(cluster)), host_memory_gb,
+                     storage_gb);
 }
 
 std::optional<double> usd_per_million_tokens(double usd_per_hour, double tokens_per_s) {

@@ -23,16 +23,19 @@ struct HourlyCost {
   }
 };
 
-/// GPUs at their rent; host memory and storage (decimal GB) at the table's prices per GB and month of 730 h.
-HourlyCost hourly_cost(const models::PriceTable& prices, const std::string& gpu, std::int64_t gpus,
-                       double host_memory_gb, double storage_gb = 0);
+/// GPUs at their rent (parts of one where replicas that leave GPUs of a node idle share it); host memory and storage
+/// (decimal GB) at the table's prices per GB and month of 730 h.
+HourlyCost hourly_cost(const models::PriceTable& prices, const std::string& gpu, double gpus, double host_memory_gb,
+                       double storage_gb = 0);
 
-/// The same of so many replicas of a cluster: where it has nodes, of all GPUs of those that hold them; where a node has
-/// a price, that price counts for its GPUs and host memory.
+/// The same of so many replicas of a cluster. Where it has nodes, those that hold the replicas are paid for whole: at a
+/// node's price, which counts for its GPUs and host memory; else at its parts, all GPUs and what purchase_for() says of
+/// its memory.
 HourlyCost hourly_cost(const models::PriceTable& prices, const serving::ClusterConfig& cluster, std::int64_t replicas,
                        double host_memory_gb, double storage_gb);
 
-/// What one replica of a fleet costs: its own GPUs, or where a node has a price, its part of a full one.
+/// What one replica of a fleet costs: where there are nodes, its part of a full one, idle GPUs among them. Memory as of
+/// purchase_of_one().
 HourlyCost hourly_cost_of_one(const models::PriceTable& prices, const serving::ClusterConfig& cluster,
                               double host_memory_gb, double storage_gb);
 

@@ -147,6 +147,13 @@ void check_sizes(const scenario::Scenario& scenario, const std::vector<TierSizes
         "prefill: prefix_cache and placement: {{policy: lru}}, with cluster.host.memory or cluster.storage",
         option_of(sizes.front()), scenario.file));
   }
+  const bool host = std::any_of(sizes.begin(), sizes.end(), [](const TierSizes& t) { return t.tier == kHostTier; });
+  if (const auto& node = scenario.serving.cluster.node; host && node && node->usd_per_hour) {
+    throw InputError(
+        fmt::format("--memory: {} has cluster.node.price, which is that of a node with the memory that it has: leave "
+                    "--memory out, or cluster.node.price, so that GPUs and memory count at their own prices",
+                    scenario.file));
+  }
   std::vector<std::string> names;
   for (const serving::StorageTierConfig& t : scenario.serving.cluster.storage) names.push_back(t.name);
   for (auto tier = sizes.begin(); tier != sizes.end(); ++tier) {
@@ -177,16 +184,43 @@ scenario::Scenario with_sizes(const scenario::Scenario& scenario, const SizeChoi
   return sized;
 }
 
+namespace {
+
+/// Of one that has a memory of its own.
+double node_memory_gb(const serving::NodeConfig& node) {
+  return static_cast<double>(*node.memory_bytes) / kGB;
+}
+
+}  // namespace
+
 Purchase purchase_for(const scenario::Scenario& scenario, std::int64_t replicas, std::int64_t host_peak_bytes) {
   const auto n = static_cast<double>(replicas);
-  if (!scenario.serving.placement) return {n * host_memory_gb(host_peak_bytes), 0};
   const serving::ClusterConfig& cluster = scenario.serving.cluster;
+  const bool placement = scenario.serving.placement.has_value();
   Purchase purchase;
-  purchase.dram_gb = n * static_cast<double>(cluster.host_memory_bytes) / kGB;
+  if (cluster.node && cluster.node->memory_bytes) {
+    purchase.dram_gb = static_cast<double>(serving::nodes_for(cluster, replicas)) * node_memory_gb(*cluster.node);
+  } else if (placement) {
+    purchase.dram_gb = n * static_cast<double>(cluster.host_memory_bytes) / kGB;
+  } else {
+    purchase.dram_gb = n * host_memory_gb(host_peak_bytes);
+  }
+  if (!placement) return purchase;
   for (const serving::StorageTierConfig& t : cluster.storage) {
     const double each = static_cast<double>(t.capacity_bytes.value_or(0)) / kGB;
     purchase.storage_gb += t.shared ? each : n * each;
   }
+  return purchase;
+}
+
+Purchase purchase_of_one(const scenario::Scenario& scenario, std::int64_t host_peak_bytes) {
+  const serving::ClusterConfig& cluster = scenario.serving.cluster;
+  const auto replicas = static_cast<double>(cluster.replicas);
+  Purchase purchase = purchase_for(scenario, cluster.replicas, host_peak_bytes);
+  purchase.dram_gb = cluster.node && cluster.node->memory_bytes
+                         ? serving::nodes_per_replica(cluster) * node_memory_gb(*cluster.node)
+                         : purchase.dram_gb / replicas;
+  purchase.storage_gb /= replicas;
   return purchase;
 }
 

@@ -162,8 +162,8 @@ std::optional<NextCheaper> alternative(const CapacityPlan& plan, const Configura
     if (a.replicas - (c.fleet->n_minus_1 ? 1 : 0) < 1) return std::nullopt;
     a.why = a.replicas + 1 == c.fleet->replicas && c.fleet->fails
                 ? missed(c, &*c.fleet->fails)
-                : fmt::format("each sustains {:.3g} requests/s; just above it {}", c.rate_per_replica(),
-                              missed(c, c.first_failure()));
+                : fmt::format("each sustains {}; just above it {}",
+                              load_text(c.rate_per_replica(), load_of(c.scenario)), missed(c, c.first_failure()));
   } else {
     usd = c.cost.total();
     a.rate = c.rate_per_replica();

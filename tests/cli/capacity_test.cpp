@@ -170,6 +170,29 @@ TEST_F(CapacityTest, OwnPricesCountAndAreShown) {
   EXPECT_NE(r.out.find("h100-sxm: $9.00 per GPU and hour; 2026-11, assumption: ours"), std::string::npos) << r.out;
 }
 
+TEST_F(CapacityTest, NodesAreBoughtAtTheirPriceAndSaySo) {
+  const Words by_node{"--rate", "20/s", "--set", "cluster.node={gpus: 8, price: 18 USD/h}", "--out", "o"};
+  const CommandResult r = capacity(by_node);
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_NE(r.out.find("in 1 node of 8 and"), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("node of 8 x h100-sxm: $18.00 per node and hour"), std::string::npos) << r.out;
+  EXPECT_EQ(r.out.find("per GPU and hour"), std::string::npos) << "no price that does not count\n" << r.out;
+  const Json doc = Json::parse(read("o/result.json"));
+  const Json& fleet = doc["configurations"][0]["fleet"];
+  EXPECT_EQ(fleet["gpus_per_node"], 8);
+  EXPECT_EQ(fleet["usd_per_hour"], 18.0);
+  ASSERT_EQ(doc["prices"].size(), 1U);
+  EXPECT_EQ(doc["prices"][0]["per"], "node and hour");
+}
+
+TEST_F(CapacityTest, ANodesPriceIsThatOfTheNodeAsItIs) {
+  write("s.yaml", edited(kDocuments, "  host: {memory: 3 GB}", "  node: {gpus: 8, memory: 24 GB, price: 18 USD/h}"));
+  expect_refused({"--memory", "2GB,12GB"}, 2,
+                 "--memory: s.yaml has cluster.node.price, which is that of a node with the memory that it has");
+  expect_refused({"--node-gpus", "4", "--rate", "20/s"}, 2,
+                 "--node-gpus 4: s.yaml has cluster.node.price, which is that of a node of 8 GPUs");
+}
+
 TEST_F(CapacityTest, WhatMakesNoSenseIsRefused) {
   expect_refused({"--slo", "ttft_p98=2s"}, 2, "unknown objective \"ttft_p98\"; did you mean \"ttft_p99\"?");
   expect_refused({"--slo", "ttft_p99=2"}, 2, "expected a time with its unit");
@@ -192,7 +215,7 @@ TEST_F(CapacityTest, SizesOfMemoryAndStorageAreCompared) {
   ASSERT_EQ(page.status, 0) << page.err;
   EXPECT_EQ(page.err, "");
   for (const char* text :
-       {"Fleets for 20.00 requests/s", "h100-sxm, 12.0 GB DRAM, ssd 4.00 GB", "cheapest",
+       {"Fleets for 20.00 requests/s", "h100-sxm, 12.0 GB DRAM, ssd 4.00 GB", "cheapest", "sure",
         "Where prompts were found at that rate", "What an hour of one replica costs",
         "remote has no capacity in the scenario: what it costs is not in the price", "SSD: $0.08 per GB and month"}) {
     EXPECT_NE(page.out.find(text), std::string::npos) << text << "\n" << page.out;
@@ -256,10 +279,13 @@ TEST_F(CapacityTest, UsersAreAskedForByTheirNumber) {
   write("s.yaml", edited(kChat, "arrivals: {rate: 10/s}", "closed: {concurrency: 8}"));
   expect_refused({"--rate", "10/s"}, 2,
                  "--rate: the scenario's users wait for their answers: say how many there are with --users");
+  expect_refused({"--n-1"}, 2, "--n-1 adds a replica to the fleet for so many users: give --users too");
+  expect_refused({"--node-gpus", "8"}, 2,
+                 "--node-gpus is what the fleet for so many users is bought in: give --users too");
   const CommandResult page = capacity({"--users", "150"});
   ASSERT_EQ(page.status, 0) << page.err;
   EXPECT_NE(page.out.find("under full_kv for 150 users within"), std::string::npos) << page.out;
-  EXPECT_NE(page.out.find("Fleets for 150.0 users"), std::string::npos) << page.out;
+  EXPECT_NE(page.out.find("Fleets for 150 users"), std::string::npos) << page.out;
 }
 
 TEST_F(CapacityTest, WhatNothingMeetsIsInfeasible) {

@@ -113,5 +113,20 @@ TEST_F(CompareTest, TakesPricesOfTheUser) {
   EXPECT_GT(usd(priced), 1.5 * usd(words));
 }
 
+TEST_F(CompareTest, SaysThePriceOfANodeWhereThatCounts) {
+  write("s.yaml", tiny_scenario());
+  Words words{"compare", "s.yaml", "--policies", "full_kv,lossy", "--set", "cluster.node={gpus: 8, price: 18 USD/h}"};
+  const std::string page = accepted(words).out;
+  EXPECT_NE(page.find("at the price of a node below"), std::string::npos) << page;
+  EXPECT_NE(page.find("node of 8 x h100-sxm: $18.00 per node and hour"), std::string::npos) << page;
+  EXPECT_EQ(page.find("per GPU and hour"), std::string::npos) << page;
+  words.emplace_back("--json");
+  const Json prices = Json::parse(accepted(words).out)["prices"];
+  ASSERT_EQ(prices.size(), 2U) << prices;
+  EXPECT_EQ(prices[0]["what"], "node of 8 x h100-sxm");
+  EXPECT_EQ(prices[0]["usd"], 18.0);
+  EXPECT_EQ(prices[1]["what"], "ssd");
+}
+
 }  // namespace
 }  // namespace kvsim::test::KVSIM_FILE

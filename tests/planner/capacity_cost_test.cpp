@@ -61,7 +61,7 @@ TEST(Cost, ReplicasDoNotStraddleNodes) {
 }
 
 // Three replicas of 3 GPUs take two nodes of 8: 16 GPUs at 2.5 USD/h, or two nodes at 18 USD/h with their memory. One
-// of two that share a node is half of it.
+// of two that share a node is half of it, of its two idle GPUs too.
 TEST(Cost, ANodesOwnPriceStandsForItsParts) {
   const models::PriceTable prices = table("{gpus: {h100-sxm: 2.5 USD/h}, dram: 3 USD/GB-month, ssd: 0.1 USD/GB-month}");
   serving::ClusterConfig cluster;
@@ -70,10 +70,44 @@ TEST(Cost, ANodesOwnPriceStandsForItsParts) {
   EXPECT_DOUBLE_EQ(*hourly_cost(prices, cluster, 3, 730, 7300).total(), 9 * 2.5 + 3 + 1);
   cluster.node = serving::NodeConfig{};
   EXPECT_DOUBLE_EQ(*hourly_cost(prices, cluster, 3, 730, 7300).total(), 16 * 2.5 + 3 + 1);
-  EXPECT_DOUBLE_EQ(*hourly_cost_of_one(prices, cluster, 730, 7300).total(), 3 * 2.5 + 3 + 1) << "its own GPUs";
+  EXPECT_DOUBLE_EQ(*hourly_cost_of_one(prices, cluster, 730, 7300).total(), 8 * 2.5 / 2 + 3 + 1);
   cluster.node->usd_per_hour = 18;
   EXPECT_DOUBLE_EQ(*hourly_cost(prices, cluster, 3, 730, 7300).total(), 36 + 1);
   EXPECT_DOUBLE_EQ(*hourly_cost_of_one(prices, cluster, 730, 7300).total(), 9 + 1);
+}
+
+// A replica of 4 GPUs alone in a node of 7 pays for all of them, whether by 17.5 USD/h or by 7 x 2.5 USD/h.
+TEST(Cost, AReplicaAloneInANodePaysForItsIdleGpus) {
+  const models::PriceTable prices = table("gpus: {h100-sxm: 2.5 USD/h}");
+  serving::ClusterConfig cluster;
+  cluster.gpu.name = "h100-sxm";
+  cluster.parallel.tensor = 4;
+  cluster.node = serving::NodeConfig{7, {}, {}};
+  EXPECT_DOUBLE_EQ(*hourly_cost_of_one(prices, cluster, 0, 0).total(), 17.5);
+  EXPECT_DOUBLE_EQ(*hourly_cost(prices, cluster, 1, 0, 0).total(), 17.5);
+  cluster.node->usd_per_hour = 17.5;
+  EXPECT_DOUBLE_EQ(*hourly_cost_of_one(prices, cluster, 0, 0).total(), 17.5);
+}
+
+// A node of 8 GPUs and 730 GB: with one replica in it or eight it costs 8 x 2.5 + 730 x 3 / 730 = 23 USD/h, and one of
+// eight replicas an eighth of it.
+TEST(Cost, ANodesMemoryIsPaidForWhole) {
+  const models::PriceTable prices = table("{gpus: {h100-sxm: 2.5 USD/h}, dram: 3 USD/GB-month}");
+  for (const bool placed : {false, true}) {
+    scenario::Scenario s = testing::quick_chat();
+    if (placed) s.serving.placement.emplace();
+    serving::ClusterConfig& cluster = s.serving.cluster;
+    cluster.node = serving::NodeConfig{8, 730'000'000'000, {}};
+    serving::share_node_memory(cluster);
+    for (const std::int64_t replicas : {1, 8, 9}) {
+      const Purchase all = purchase_for(s, replicas, 5'000'000'000);
+      EXPECT_DOUBLE_EQ(all.dram_gb, replicas > 8 ? 1460 : 730) << replicas;
+      EXPECT_DOUBLE_EQ(*hourly_cost(prices, cluster, replicas, all.dram_gb, 0).total(), replicas > 8 ? 46 : 23);
+    }
+    const Purchase one = purchase_of_one(s, 5'000'000'000);
+    EXPECT_DOUBLE_EQ(one.dram_gb, 91.25) << placed;
+    EXPECT_DOUBLE_EQ(*hourly_cost_of_one(prices, cluster, one.dram_gb, 0).total(), 23.0 / 8);
+  }
 }
 
 TEST(Cost, WithoutAPriceThereIsNoTotal) {

@@ -105,6 +105,24 @@ TEST(Decision, AFleetIsCountedInGpusWithWhatItCosts) {
   EXPECT_TRUE(says(f, "$10.00 an hour, $0.35 per 1M output tokens; the fleet was simulated")) << f.detail;
 }
 
+TEST(Decision, AFleetIsForTheLoadOfTheSearch) {
+  Json d = fleet_document();
+  d["rate_required"] = 1000;
+  d["load"] = "users";
+  d["configurations"][0]["fleet"].update({{"nodes", 2}, {"gpus_per_node", 8}});
+  EXPECT_EQ(only({d}, kHowManyGpus).answer, "4 x h100-sxm in 2 nodes of 8 for 1000 users");
+  d["load"] = "sessions/s";
+  d["rate_required"] = 20;
+  d["configurations"][0]["fleet"]["nodes"] = 1;
+  EXPECT_EQ(only({d}, kHowManyGpus).answer, "4 x h100-sxm in 1 node of 8 for 20 sessions/s");
+
+  d = capacity_document();
+  d["load"] = "users";
+  const Fact one = only({d}, kHowManyGpus);
+  EXPECT_EQ(one.answer, "one replica of 2 x h100-sxm sustains 80 users");
+  EXPECT_TRUE(says(one, "kvsim capacity --users")) << one.detail;
+}
+
 TEST(Decision, AFleetThatWasNotSimulatedSaysSo) {
   Json d = fleet_document();
   d["configurations"][0]["fleet"]["simulated"] = false;

@@ -81,6 +81,18 @@ TEST(Rates, TheKneesOfAFewMachinesAreNamedInTheCaption) {
   EXPECT_EQ(many.caption.find("Dotted"), std::string::npos) << many.caption;
 }
 
+TEST(Rates, KneesAndAxesAreOfTheLoadOfTheSearch) {
+  Json d = capacity_document();
+  for (const auto& [load, knee] : {std::pair{"users", "80 users"}, std::pair{"sessions/s", "80.00 sessions/s"}}) {
+    d["load"] = load;
+    const Plot p = plot_of(rates(inputs_of({d})), "ttft-by-rate");
+    const auto& chart = std::get<plot::Chart>(p.drawing);
+    EXPECT_EQ(chart.x_title, std::string(load) + " on one replica");
+    ASSERT_EQ(chart.rules.size(), 1);
+    EXPECT_EQ(chart.rules[0].label, std::string("knee: ") + knee);
+  }
+}
+
 TEST(Rates, ASweepOverRatesHasItsKneeWhereItNoLongerKeepsUp) {
   Json d = sweep_document(3, 1);
   d["axes"] = Json::array({{{"path", "workload.arrivals.rate"}, {"values", {"1/s", "2/s", "4/s"}}}});

@@ -83,6 +83,8 @@ TEST(FleetWords, AFleetThatServesMoreThanItsReplicasOneByOneSaysWhy) {
                   "\nThat is more than 2 times the 80.00 requests/s of a replica alone: "
                   "in a fleet each request goes to the least loaded replica"))
       << detail_of(d, "How many GPUs?");
+  d["load"] = "users";
+  EXPECT_TRUE(has(detail_of(d, "How many GPUs?"), "the 80 users of a replica alone")) << detail_of(d, "How many GPUs?");
   d["rate_required"] = nullptr;
   EXPECT_EQ(pooling(d, d["configurations"][0]), "");
 }

@@ -9,6 +9,7 @@
 #include "tools/report/documents.h"
 #include "tools/report/parts.h"
 #include "tools/report/words.h"
+#include "tools/results/capacity.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::report {
@@ -30,6 +31,13 @@ std::string replicas_text(double count) {
   return plain(count) + (count == 1 ? " replica" : " replicas");
 }
 
+/// 0 where there is none, or no number that could be one.
+std::int64_t count(const Json& object, std::string_view key) {
+  constexpr double most = 1e15;
+  const double value = number(object, {key}).value_or(0);
+  return value > 0 && value < most ? static_cast<std::int64_t>(value) : 0;
+}
+
 }  // namespace
 
 Fact gpus_of(const Json& capacity) {
@@ -46,14 +54,17 @@ Fact gpus_of(const Json& capacity) {
       return {kHowManyGpus, "no rate meets the objectives", within + ", on none of the machines looked at.", "costs"};
     }
     return {kHowManyGpus,
-            fmt::format("one replica of {} x {} sustains {} requests/s", plain(per_replica), machine,
-                        results::figure(rate)),
-            fmt::format("Under {}, {}. For a fleet: kvsim capacity --rate.", policy, within), "costs"};
+            fmt::format("one replica of {} x {} sustains {}", plain(per_replica), machine,
+                        results::load_figure(load_of(capacity), rate)),
+            fmt::format("Under {}, {}. For a fleet: kvsim capacity {}.", policy, within,
+                        load_of(capacity) == planner::capacity::Load::users ? "--users" : "--rate"),
+            "costs"};
   }
   const double dollars = number_or_nan(fleet, {"usd_per_hour"});
   Fact f{kHowManyGpus,
-         fmt::format("{} x {} for {} requests/s", plain(number_or_nan(fleet, {"gpus"})), machine,
-                     plain(number_or_nan(capacity, {"rate_required"}))),
+         fmt::format("{} x {}{} for {}", plain(number_or_nan(fleet, {"gpus"})), machine,
+                     results::in_nodes(count(fleet, "nodes"), count(fleet, "gpus_per_node")),
+                     required_load(capacity).value_or("-")),
          fmt::format("{} of {} {} under {}, {}: {} an hour, {} per 1M output tokens{}.",
                      replicas_text(number_or_nan(fleet, {"replicas"})), plain(per_replica),
                      per_replica == 1 ? "GPU" : "GPUs", policy, within, usd(dollars),

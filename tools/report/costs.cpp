@@ -1,5 +1,6 @@
 // Fleets for a required rate, what they cost, and the prices behind it.
-#include <cmath>
+#include <optional>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -7,27 +8,27 @@
 #include "tools/report/parts.h"
 #include "tools/report/report.h"
 #include "tools/report/words.h"
+#include "tools/results/capacity.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::report {
 namespace {
 
 void add_fleets(Section& s, const Json& capacity) {
-  const double rate = number_or_nan(capacity, {"rate_required"});
-  if (!std::isfinite(rate)) return;
-  Table t =
-      table(fmt::format("Fleets for {} requests/s, cheapest first", plain(rate)), {{"machine"},
-                                                                                   {"policy"},
-                                                                                   {"GPUs", true},
-                                                                                   {"replicas", true},
-                                                                                   {"host memory for KV", true},
-                                                                                   {"storage", true},
-                                                                                   {"$ per hour", true},
-                                                                                   {"of it GPUs", true},
-                                                                                   {"of it host memory", true},
-                                                                                   {"$ per 1M output tokens", true},
-                                                                                   {"headroom", true},
-                                                                                   {"attainment, at least", true}});
+  const std::optional<std::string> load = required_load(capacity);
+  if (!load) return;
+  Table t = table(fmt::format("Fleets for {}, cheapest first", *load), {{"machine"},
+                                                                        {"policy"},
+                                                                        {"GPUs", true},
+                                                                        {"replicas", true},
+                                                                        {"host memory for KV", true},
+                                                                        {"storage", true},
+                                                                        {"$ per hour", true},
+                                                                        {"of it GPUs", true},
+                                                                        {"of it host memory", true},
+                                                                        {"$ per 1M output tokens", true},
+                                                                        {"headroom", true},
+                                                                        {"attainment, at least", true}});
   for (const Json& c : at(capacity, {"configurations"})) {
     const Json& f = at(c, {"fleet"});
     if (f.empty()) continue;
@@ -68,10 +69,17 @@ std::string most_of(const Json& shares) {
 }
 
 void add_machines(Section& s, const Json& capacity) {
+  const planner::capacity::Load load = load_of(capacity);
+  const std::string words(planner::capacity::words_of(load));
+  const auto rate = [load](double value) {
+    Cell one = cell(value, results::figure);
+    if (one.value) one.text = results::load_number(load, value);
+    return one;
+  };
   Table t = table("One replica at the rate that it sustains", {{"machine"},
                                                                {"policy"},
-                                                               {"requests/s", true},
-                                                               {"requests/s per GPU", true},
+                                                               {words, true},
+                                                               {words + " per GPU", true},
                                                                {"tokens/s", true},
                                                                {"TTFT p99", true},
                                                                {"TPOT p99", true},
@@ -84,7 +92,7 @@ void add_machines(Section& s, const Json& capacity) {
     std::string misses = text(c, {"limited_by"});
     if (const std::string problem = text(c, {"cannot_run"}); !problem.empty()) misses = "cannot run: " + problem;
     t.rows.push_back({fmt::format("{} x {}", text(c, {"machine"}), plain(number_or_nan(c, {"tensor_parallel"}))),
-                      text(c, {"policy"}), cell(number_or_nan(c, {"rate_per_replica"}), results::figure),
+                      text(c, {"policy"}), rate(number_or_nan(c, {"rate_per_replica"})),
                       cell(number_or_nan(c, {"rate_per_gpu"}), results::figure),
                       cell(number_or_nan(c, {"tokens_per_s"}), results::figure),
                       cell(number_or_nan(c, {"ttft_p99_s"}), results::seconds),

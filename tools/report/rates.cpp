@@ -12,10 +12,13 @@
 #include "tools/report/parts.h"
 #include "tools/report/report.h"
 #include "tools/report/words.h"
+#include "tools/results/capacity.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::report {
 namespace {
+
+using planner::capacity::Load;
 
 struct Curve {
   std::string label;
@@ -109,8 +112,14 @@ std::vector<Curve> curves_of(const Json& configurations, std::string_view figure
   return curves;
 }
 
+/// "80.00/s" of requests; "60 users".
+std::string knee_text(Load load, double rate) {
+  return load == Load::requests ? results::figure(rate) + "/s" : results::load_figure(load, rate);
+}
+
 void add_capacity(Section& s, const Json& capacity, std::size_t index) {
   const Json& configurations = at(capacity, {"configurations"});
+  const Load load = load_of(capacity);
   std::vector<plot::Rule> knees;
   const double target = number(capacity, {"attainment_target"}).value_or(0.99);
   std::string knee = "The knee is the highest rate at which the objectives hold";
@@ -119,7 +128,7 @@ void add_capacity(Section& s, const Json& capacity, std::size_t index) {
   for (const Json& c : configurations) {
     const double rate = number_or_nan(c, {"rate_per_replica"});
     if (!std::isfinite(rate) || configurations.size() > most_knees) continue;
-    const std::string at_rate = results::figure(rate) + "/s";
+    const std::string at_rate = knee_text(load, rate);
     knees.push_back({rate, true, configurations.size() == 1 ? "knee: " + at_rate : std::string()});
     if (configurations.size() == 1) continue;
     dotted += fmt::format("{}{} at {}", dotted.empty() ? ". Dotted: " : ", ", name_of(c), at_rate);
@@ -128,7 +137,7 @@ void add_capacity(Section& s, const Json& capacity, std::size_t index) {
   const auto draw = [&](RateLook look, std::string_view figure, bool also_given_up) {
     const std::vector<Curve> curves = curves_of(configurations, figure, also_given_up);
     look.rules = knees;
-    look.x_title = "requests/s on one replica";
+    look.x_title = fmt::format("{} on one replica", planner::capacity::words_of(load));
     if (auto plot = against_rate(curves, std::move(look))) s.add(std::move(*plot));
   };
   const auto objective = [&capacity, target](std::string_view key, std::string_view name) {

@@ -9,6 +9,7 @@
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/schedule_policy.h"
 #include "tools/report/parts.h"
+#include "tools/results/capacity.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::report {
@@ -28,15 +29,32 @@ std::string prefill_words(std::string_view policy) {
 
 }  // namespace
 
+planner::capacity::Load load_of(const Json& capacity) {
+  using planner::capacity::Load;
+  const std::string words = text(capacity, {"load"});
+  for (const Load load : {Load::sessions, Load::users}) {
+    if (words == planner::capacity::words_of(load)) return load;
+  }
+  return Load::requests;
+}
+
+std::optional<std::string> required_load(const Json& capacity) {
+  const double rate = number_or_nan(capacity, {"rate_required"});
+  if (!std::isfinite(rate)) return std::nullopt;
+  const planner::capacity::Load load = load_of(capacity);
+  if (load == planner::capacity::Load::users) return planner::capacity::load_text(rate, load);
+  return fmt::format("{} {}", plain(rate), planner::capacity::words_of(load));
+}
+
 std::string pooling(const Json& capacity, const Json& configuration) {
   const double rate = number_or_nan(capacity, {"rate_required"});
   const double alone = number_or_nan(configuration, {"rate_per_replica"});
   const double replicas = number_or_nan(configuration, {"fleet", "replicas"});
   if (!(rate > alone * replicas)) return {};
   return fmt::format(
-      "\nThat is more than {} times the {} requests/s of a replica alone: in a fleet each request goes to the "
+      "\nThat is more than {} times the {} of a replica alone: in a fleet each request goes to the "
       "least loaded replica, so queues stay short at a higher load.",
-      plain(replicas), results::figure(alone));
+      plain(replicas), results::load_figure(load_of(capacity), alone));
 }
 
 std::string at_least(double share) {

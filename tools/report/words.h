@@ -1,12 +1,20 @@
 // What is said of policies, fleets and what binds, in words.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "planner/capacity/run_length.h"
 #include "tools/report/documents.h"
 
 namespace kvsim::report {
+
+/// What the rates of a capacity result are of (its key `load`): requests/s where it does not say.
+[[nodiscard]] planner::capacity::Load load_of(const Json& capacity);
+
+/// The load that a fleet has to serve: "100 requests/s", "1000 users"; none where none was asked for.
+[[nodiscard]] std::optional<std::string> required_load(const Json& capacity);
 
 /// Why a fleet serves more than its replicas would one by one, where it does. Begins a line of its own.
 [[nodiscard]] std::string pooling(const Json& capacity, const Json& configuration);

@@ -49,8 +49,21 @@ Fields<planner::capacity::Configuration> fleet_fields(bool placement);
 /// What rates of the plan are of.
 planner::capacity::Load capacity_load(const planner::capacity::CapacityPlan& plan);
 
+/// A rate of such a load as pages have it, users as whole ones: "12.50", "60"; and with what it is of: "12.50
+/// requests/s", "60 users".
+[[nodiscard]] std::string load_number(planner::capacity::Load load, double rate);
+[[nodiscard]] std::string load_figure(planner::capacity::Load load, double rate);
+
+/// None where GPUs are bought alone.
+[[nodiscard]] std::optional<std::int64_t> gpus_per_node(const planner::capacity::Configuration& c);
+/// " in 2 nodes of 8", behind the GPUs that are in them; empty where GPUs are bought alone.
+[[nodiscard]] std::string in_nodes(std::int64_t nodes, std::int64_t gpus_of_one);
+
 /// Whether the plan is of a scenario with placement: prompts are stored in tiers, whose sizes count.
 bool with_placement(const planner::capacity::CapacityPlan& plan);
+
+/// Whether host memory is bought with nodes that have so much of it (cluster.node.memory).
+bool with_node_memory(const planner::capacity::CapacityPlan& plan);
 
 /// Of every configuration: machine and the sizes that are varied, and the policy where several are compared.
 std::vector<std::string> names_of(const planner::capacity::CapacityPlan& plan);
@@ -71,6 +84,9 @@ List capacity_fallbacks(const planner::capacity::CapacityPlan& plan);
 /// How attainment, confidence, run length, fleets and costs are defined, {word, sentence}; the numbers that a request
 /// sets are in the sentences.
 std::vector<std::pair<std::string, std::string>> capacity_definitions(const CapacityOutcome& outcome);
+
+/// Whether the price of host memory counts anywhere: not where all is bought in nodes that have a price.
+bool prices_memory(const CapacityOutcome& outcome);
 
 /// One line for every price that a configuration used, and for every one that was missing.
 std::vector<std::string> price_lines(const CapacityOutcome& outcome);

@@ -289,11 +289,15 @@ std::vector<PriceRow> capacity_prices(const CapacityOutcome& outcome) {
   std::vector<PriceRow> rows;
   std::set<std::string> machines;
   for (const Configuration& c : plan.configurations) {
-    const models::Price* p = machines.insert(c.machine).second ? plan.request.prices.gpu(c.machine) : nullptr;
-    if (p != nullptr) rows.push_back({c.machine, kPerGpuHour, p});
+    if (!machines.insert(c.machine).second) continue;
+    if (auto node = node_price(c.scenario.serving.cluster)) {
+      rows.push_back(std::move(*node));
+    } else if (const models::Price* p = plan.request.prices.gpu(c.machine)) {
+      rows.push_back({c.machine, kPerGpuHour, *p});
+    }
   }
-  rows.push_back({"dram", kPerGbMonth, &plan.request.prices.dram});
-  if (outcome.hit_rates || with_placement(plan)) rows.push_back({"ssd", kPerGbMonth, &plan.request.prices.ssd});
+  if (prices_memory(outcome)) rows.push_back({"dram", kPerGbMonth, plan.request.prices.dram});
+  if (outcome.hit_rates || with_placement(plan)) rows.push_back({"ssd", kPerGbMonth, plan.request.prices.ssd});
   return rows;
 }
 

@@ -186,10 +186,13 @@ Table fleet_table(const CapacityPlan& plan) {
   Fields<Configuration> fleets = fleet_fields(placement);
   append(fields, plan.configurations.front().scenario.serving.cluster.node ? std::move(fleets)
                                                                            : without(std::move(fleets), {"nodes"}));
+  if (with_node_memory(plan)) {
+    for (Field<Configuration>& f : fields) {
+      if (f.key == "dram_gb") f.header = "DRAM";
+    }
+  }
   if (placement) fields.push_back(cheapest_field(plan));
-  Table t = empty_table(
-      fmt::format("Fleets for {} {}", figure(*plan.request.rate), planner::capacity::words_of(capacity_load(plan))),
-      fields);
+  Table t = empty_table(fmt::format("Fleets for {}", load_figure(capacity_load(plan), *plan.request.rate)), fields);
   for (const Configuration& c : plan.configurations) {
     if (c.fleet) t.rows.push_back(cells(fields, c));
   }
@@ -203,7 +206,10 @@ const Fields<Configuration>& rate_fields() {
       {"rate_per_replica",
        {kRequestsPerS, kHigher, "the rate (of what `load` says) that one replica sustains within the objectives"},
        "req/s",
-       at_rate([](const auto& c, const Probe&) { return c.rate_per_replica(); })},
+       at_rate([](const auto& c, const Probe&) { return c.rate_per_replica(); }),
+       [](const Configuration& c) {
+         return c.sustained() ? load_number(planner::capacity::load_of(c.scenario), c.rate_per_replica()) : "-";
+       }},
       {"rate_per_gpu",
        {kRequestsPerS, kHigher, "highest rate within the objectives, by GPU of a replica"},
        "per GPU",
@@ -256,7 +262,7 @@ Fields<Configuration> fleet_fields(bool placement) {
   Fields<Configuration> fields{
       {"replicas",
        {kCount, kLower, "replicas to buy"},
-       "replicas",
+       placement ? "count" : "replicas",
        of_fleet(&Fleet::replicas),
        of_fleet([](const Fleet& f) { return f.n_minus_1 ? fmt::format("{} + 1", f.needed) : whole(f.replicas); })},
       {"gpus", {kCount, kLower, "GPUs of all replicas"}, "GPUs", of_fleet(&Fleet::gpus)},
@@ -266,6 +272,9 @@ Fields<Configuration> fleet_fields(bool placement) {
        [](const Configuration& c) {
          return c.fleet && c.fleet->nodes > 0 ? std::optional(c.fleet->nodes) : std::nullopt;
        }},
+      {"gpus_per_node?",
+       {kCount, "GPUs of a node, where GPUs are bought in nodes"},
+       [](const Configuration& c) { return c.fleet && c.fleet->nodes > 0 ? gpus_per_node(c) : std::nullopt; }},
       {"dram_gb",
        {kGigabytes, "host memory to buy for all replicas"},
        placement ? "DRAM" : "DRAM for KV",
@@ -300,7 +309,7 @@ Fields<Configuration> fleet_fields(bool placement) {
        of_fleet(&Fleet::needed)},
       {"replicas_with_model_error",
        {kCount, kLower, "replicas to buy so that they suffice in spite of what backtests missed by"},
-       placement ? "" : "sure",
+       "sure",
        [](const Configuration& c) { return c.margin.replicas; }},
       {"headroom",
        {kShare, kHigher, "by how much the traffic may grow before the objectives break, at least"},

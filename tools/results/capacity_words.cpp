@@ -75,12 +75,7 @@ std::string filling_sentence(const TierFill& f) {
                      f.capacity_bytes ? " of " + size(*f.capacity_bytes) : "", size(f.at_end_bytes));
 }
 
-std::string load_figure(Load load, double rate) {
-  if (load == Load::users) return planner::capacity::load_text(std::floor(rate), load);
-  return fmt::format("{} {}", figure(rate), planner::capacity::words_of(load));
-}
-
-std::string load_figure(const CapacityPlan& plan, double rate) {
+std::string load_of_plan(const CapacityPlan& plan, double rate) {
   return load_figure(capacity_load(plan), rate);
 }
 
@@ -100,7 +95,7 @@ std::string next_cheaper_sentence(const CapacityPlan& plan, const std::vector<st
   }
   return fmt::format(
       "Next cheaper by the hour: {} for ${:.2f}/h sustains {}, {} per 1M output tokens; just above it {}", name,
-      next->usd_per_hour, load_figure(plan, next->rate), dollars(next->configuration->usd_per_million), why);
+      next->usd_per_hour, load_of_plan(plan, next->rate), dollars(next->configuration->usd_per_million), why);
 }
 
 /// How warm tiers were, what is not priced, how to compare sizes.
@@ -108,9 +103,11 @@ std::vector<std::string> tier_remarks(const CapacityPlan& plan, const std::vecto
   std::vector<std::string> remarks;
   const Configuration& first = plan.configurations.front();
   if (plan.request.sizes.empty()) {
-    remarks.emplace_back(
-        "DRAM and storage are bought as the scenario has them: --memory 40GB,80GB,160GB and --storage NAME=400GB,800GB "
-        "compare sizes");
+    // Other memory than a node's own is refused where the node has a price.
+    remarks.push_back(fmt::format(
+        "DRAM and storage are bought as the scenario has them: {}--storage NAME=400GB,800GB compare{} sizes",
+        node_price(first.scenario.serving.cluster) ? "" : "--memory 40GB,80GB,160GB and ",
+        node_price(first.scenario.serving.cluster) ? "s" : ""));
   }
   for (const std::string& tier : unpriced(first)) {
     remarks.push_back(fmt::format("{} has no capacity in the scenario: what it costs is not in the price", tier));
@@ -185,8 +182,31 @@ planner::capacity::Load capacity_load(const CapacityPlan& plan) {
   return planner::capacity::load_of(plan.configurations.front().scenario);
 }
 
+std::string load_number(Load load, double rate) {
+  return load == Load::users && std::isfinite(rate) ? fmt::format("{:.0f}", std::floor(rate)) : figure(rate);
+}
+
+std::string load_figure(Load load, double rate) {
+  if (load == Load::users) return planner::capacity::load_text(std::floor(rate), load);
+  return fmt::format("{} {}", load_number(load, rate), planner::capacity::words_of(load));
+}
+
+std::string in_nodes(std::int64_t nodes, std::int64_t gpus_of_one) {
+  return nodes > 0 ? fmt::format(" in {} node{} of {}", nodes, nodes == 1 ? "" : "s", gpus_of_one) : std::string();
+}
+
+std::optional<std::int64_t> gpus_per_node(const Configuration& c) {
+  const auto& node = c.scenario.serving.cluster.node;
+  return node ? std::optional(node->gpus) : std::nullopt;
+}
+
 bool with_placement(const CapacityPlan& plan) {
   return plan.configurations.front().scenario.serving.placement.has_value();
+}
+
+bool with_node_memory(const CapacityPlan& plan) {
+  const auto& node = plan.configurations.front().scenario.serving.cluster.node;
+  return node && node->memory_bytes;
 }
 
 std::string marked_machine(const Configuration& c) {
@@ -215,21 +235,18 @@ std::vector<std::string> capacity_decision(const CapacityPlan& plan) {
     const Fleet& f = *c.fleet;
     lines.push_back(fmt::format(
         "Buy {} x {} under {} for {} {}{}: {} {}{}, {}/h, {} per 1M output tokens{}{}", f.replicas,
-        sized_name(c, machine(c)), c.policy, load_figure(plan, *plan.request.rate), within,
+        sized_name(c, machine(c)), c.policy, load_of_plan(plan, *plan.request.rate), within,
         f.n_minus_1 ? ", also with one replica less" : "", whole(f.gpus),
-        (f.gpus == 1 ? "GPU" : "GPUs") + (f.nodes > 0
-                                              ? fmt::format(" in {} node{} of {}", f.nodes, f.nodes == 1 ? "" : "s",
-                                                            c.scenario.serving.cluster.node->gpus)
-                                              : std::string()),
+        (f.gpus == 1 ? "GPU" : "GPUs") + in_nodes(f.nodes, gpus_per_node(c).value_or(0)),
         with_placement(plan)
             ? fmt::format(", {} of host memory and {} of storage", bytes_of_gb(f.dram_gb), bytes_of_gb(f.ssd_gb))
-            : fmt::format(" and {} of host memory for KV", bytes_of_gb(f.dram_gb)),
+            : fmt::format(" and {} of host memory{}", bytes_of_gb(f.dram_gb), with_node_memory(plan) ? "" : " for KV"),
         dollars(f.cost.total()), dollars(f.usd_per_million), differs, f.probe ? "" : "; estimated, not simulated"));
   } else {
     const double tokens = c.sustained()->tokens_per_s / static_cast<double>(c.scenario.serving.cluster.replicas);
     lines.push_back(
         fmt::format("One replica of {} under {} sustains {} {}: {} output tokens/s, {} per 1M output tokens{}",
-                    sized_name(c, machine(c)), c.policy, load_figure(plan, c.rate_per_replica()), within,
+                    sized_name(c, machine(c)), c.policy, load_of_plan(plan, c.rate_per_replica()), within,
                     figure(tokens), dollars(c.usd_per_million), differs));
   }
   lines.push_back(margin_sentence(c, plan.request.model_confidence));
@@ -285,7 +302,7 @@ List capacity_remarks(const CapacityPlan& plan) {
       list.items.push_back(
           fmt::format("{}: attainment is not monotone in the rate: a rate above {} passes though a lower one fails; "
                       "the rate given is the largest below which every probed one passes",
-                      name, load_figure(plan, c.search.fails_at)));
+                      name, load_of_plan(plan, c.search.fails_at)));
     }
   }
   list.items.insert(list.items.end(), notes.begin(), notes.end());
@@ -326,7 +343,8 @@ std::vector<std::pair<std::string, std::string>> capacity_definitions(const Capa
                    ? "$/h / (output tokens/s x 3600) x 1e6; GPUs, host memory, and every storage tier with a capacity "
                      "at the price of SSD"
                    : "$/h / (output tokens/s x 3600) x 1e6; GPUs, and host memory for KV priced on top"},
-      with_placement(plan)
+      with_node_memory(plan) ? std::pair<std::string, std::string>{"host memory", "all that the nodes have"}
+      : with_placement(plan)
           ? std::pair<std::string, std::string>{"host memory", "as configured, whole: stored prompts fill it"}
           : std::pair<std::string, std::string>{
                 "host memory", fmt::format("the most that KV had reserved in one replica's host memory, plus {:g} %",
@@ -378,12 +396,23 @@ std::vector<std::pair<std::string, std::string>> capacity_definitions(const Capa
   return list;
 }
 
+bool prices_memory(const CapacityOutcome& outcome) {
+  const auto& all = outcome.plan.configurations;
+  return outcome.hit_rates || std::any_of(all.begin(), all.end(), [](const Configuration& c) {
+           return !node_price(c.scenario.serving.cluster);
+         });
+}
+
 std::vector<std::string> price_lines(const CapacityOutcome& outcome) {
   const CapacityPlan& plan = outcome.plan;
   std::vector<std::string> lines;
   std::set<std::string> machines;
   for (const Configuration& c : plan.configurations) {
     if (!machines.insert(c.machine).second) continue;
+    if (const auto node = node_price(c.scenario.serving.cluster)) {
+      lines.push_back(price_line(node->what, node->per, node->price));
+      continue;
+    }
     const models::Price* p = plan.request.prices.gpu(c.machine);
     lines.push_back(
         p ? price_line(c.machine, kPerGpuHour, *p)
@@ -391,7 +420,7 @@ std::vector<std::string> price_lines(const CapacityOutcome& outcome) {
                         c.machine));
   }
   const models::Price& dram = plan.request.prices.dram;
-  lines.push_back(price_line("host memory", kPerGbMonth, dram));
+  if (prices_memory(outcome)) lines.push_back(price_line("host memory", kPerGbMonth, dram));
   if (outcome.hit_rates || with_placement(plan)) {
     lines.push_back(price_line("SSD", kPerGbMonth, plan.request.prices.ssd));
   }

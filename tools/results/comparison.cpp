@@ -34,11 +34,16 @@ Json marked(const Comparison& comparison, Mark mark) {
 }
 
 std::vector<PriceRow> priced(const Comparison& comparison) {
-  const std::string& gpu = comparison.outcomes.front().scenario.serving.cluster.gpu.name;
+  const serving::ClusterConfig& cluster = comparison.outcomes.front().scenario.serving.cluster;
   std::vector<PriceRow> list;
-  if (const models::Price* p = comparison.prices.gpu(gpu)) list.push_back({gpu, kPerGpuHour, p});
-  list.push_back({"dram", kPerGbMonth, &comparison.prices.dram});
-  list.push_back({"ssd", kPerGbMonth, &comparison.prices.ssd});
+  if (auto node = node_price(cluster)) {
+    list.push_back(std::move(*node));
+  } else {
+    const std::string& gpu = cluster.gpu.name;
+    if (const models::Price* p = comparison.prices.gpu(gpu)) list.push_back({gpu, kPerGpuHour, *p});
+    list.push_back({"dram", kPerGbMonth, comparison.prices.dram});
+  }
+  list.push_back({"ssd", kPerGbMonth, comparison.prices.ssd});
   return list;
 }
 
@@ -284,7 +289,9 @@ List columns_list(const Comparison& comparison, const std::vector<std::vector<Ma
   List list{"Columns", mark_notes(marks)};
   for (std::string& note : column_notes(comparison)) list.items.push_back(std::move(note));
   list.items.push_back(latency_note(comparison.outcomes));
-  list.items.emplace_back("$ per 1M: USD per million output tokens, at the rent and the price of memory below");
+  const bool by_node = node_price(comparison.outcomes.front().scenario.serving.cluster).has_value();
+  list.items.push_back(fmt::format("$ per 1M: USD per million output tokens, at the {} below",
+                                   by_node ? "price of a node" : "rent and the price of memory"));
   return list;
 }
 
@@ -298,10 +305,14 @@ List prices(const Comparison& comparison) {
   const serving::ServingConfig& c = comparison.outcomes.front().scenario.serving;
   const std::string& gpu = c.cluster.gpu.name;
   const models::Price* rent = comparison.prices.gpu(gpu);
-  List list{"Prices",
-            {rent ? price_line(gpu, kPerGpuHour, *rent)
-                  : gpu + ": no price in the table, so its $ column is empty: give one with --prices FILE",
-             price_line("host memory", kPerGbMonth, comparison.prices.dram)}};
+  List list{"Prices", {}};
+  if (const auto node = node_price(c.cluster)) {
+    list.items.push_back(price_line(node->what, node->per, node->price));
+  } else {
+    list.items = {rent ? price_line(gpu, kPerGpuHour, *rent)
+                       : gpu + ": no price in the table, so its $ column is empty: give one with --prices FILE",
+                  price_line("host memory", kPerGbMonth, comparison.prices.dram)};
+  }
   if (first_that_stores(comparison.outcomes)) {
     list.items.push_back(price_line("SSD", kPerGbMonth, comparison.prices.ssd));
   }

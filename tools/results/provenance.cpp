@@ -334,21 +334,28 @@ std::string price_line(std::string_view what, std::string_view per, const models
                      price.usd.source.reference.empty() ? "" : ": " + price.usd.source.reference);
 }
 
+std::optional<PriceRow> node_price(const serving::ClusterConfig& cluster) {
+  if (!cluster.node || !cluster.node->usd_per_hour) return std::nullopt;
+  return PriceRow{fmt::format("node of {} x {}", cluster.node->gpus, cluster.gpu.name),
+                  kPerNodeHour,
+                  {{*cluster.node->usd_per_hour, {schema::SourceKind::scenario, "cluster.node.price"}}, {}}};
+}
+
 const Fields<PriceRow>& price_fields() {
   static const Fields<PriceRow> fields{
-      {"what", {kText, "what the price is for: a machine's GPU, dram or ssd"}, &PriceRow::what},
+      {"what", {kText, "what the price is for: a machine's GPU, a node with all in it, dram or ssd"}, &PriceRow::what},
       {"usd",
        {kDollars, kLower, "the price, for what stands under per"},
-       [](const PriceRow& r) { return r.price->usd.value; }},
+       [](const PriceRow& r) { return r.price.usd.value; }},
       {"per", {kText, "what one price is paid for"}, &PriceRow::per},
       {"date",
        {kText, "when the price held; empty where the table does not say"},
-       [](const PriceRow& r) { return r.price->date; }},
+       [](const PriceRow& r) { return r.price.date; }},
       {"source",
        {kText, "the kind of source that the price is from"},
-       [](const PriceRow& r) { return source_word(r.price->usd.source.kind); }},
+       [](const PriceRow& r) { return source_word(r.price.usd.source.kind); }},
       {"reference", {kText, "where the price was found"}, [](const PriceRow& r) {
-         return r.price->usd.source.reference;
+         return r.price.usd.source.reference;
        }}};
   return fields;
 }

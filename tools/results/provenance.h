@@ -2,6 +2,7 @@
 // print beside every amount, with date and source; and which percentiles are of counts in buckets.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,14 +55,18 @@ std::string sketched_percentiles(const serving::Measurements& run);
 
 /// What is paid for, per what, and the price.
 struct PriceRow {
-  std::string_view what;
+  std::string what;
   std::string_view per;
-  const models::Price* price = nullptr;
+  models::Price price;
 };
+
+/// The price that a scenario gives its nodes, and that stands for their GPUs and host memory; none where it gives none.
+[[nodiscard]] std::optional<PriceRow> node_price(const serving::ClusterConfig& cluster);
 
 const Fields<PriceRow>& price_fields();
 
 inline constexpr std::string_view kPerGpuHour = "GPU and hour";
+inline constexpr std::string_view kPerNodeHour = "node and hour";
 inline constexpr std::string_view kPerGbMonth = "GB and month of 730 h";
 
 }  // namespace kvsim::results

@@ -102,8 +102,17 @@ std::optional<results::HitRateView> hit_rates(const scenario::Scenario& scenario
 /// --node-gpus N is --set cluster.node.gpus=N.
 Options with_nodes(Options options) {
   if (options.node_gpus == 0) return options;
+  const scenario::Scenario own = scenario_file(options.scenario, options).parse();
   if (options.rate.empty() && options.users == 0) {
-    throw schema::InputError("--node-gpus is what the fleet for a required rate is bought in: give --rate too");
+    throw schema::InputError(own.workload.closed
+                                 ? "--node-gpus is what the fleet for so many users is bought in: give --users too"
+                                 : "--node-gpus is what the fleet for a required rate is bought in: give --rate too");
+  }
+  if (const auto& node = own.serving.cluster.node; node && node->usd_per_hour && node->gpus != options.node_gpus) {
+    throw schema::InputError(
+        fmt::format("--node-gpus {}: {} has cluster.node.price, which is that of a node of {} GPUs: leave --node-gpus "
+                    "out, or cluster.node.price, so that GPUs and memory count at their own prices",
+                    options.node_gpus, options.scenario, node->gpus));
   }
   options.set.push_back(fmt::format("cluster.node.gpus={}", options.node_gpus));
   return options;
