@@ -69,6 +69,14 @@ std::string bad_heads(const HeadShape& shape) {
   return reason;
 }
 
+double flops_of(const LinearSample& row) {
+  return 2 * row.m * row.n * row.k;
+}
+
+double weights_of(const LinearSample& row) {
+  return row.n * row.k * bytes_per_element(row.weights);
+}
+
 double flops_of(const TiledSample& row) {
   const double pairs = row.chunks * row.tokens * (row.before + (row.tokens + 1) / 2);
   return 4 * row.shape.heads * row.shape.head_dim * (pairs + row.decodes * row.decode_kv);
@@ -87,8 +95,8 @@ double flops_of(const MoeSample& row) {
 std::string implied(const LinearSample& row, const Machine& machine) {
   std::string reason = bad_size({{"tokens", row.m}, {"n", row.n}, {"k", row.k}});
   if (!reason.empty()) return reason;
-  const double weights = row.n * row.k * bytes_per_element(row.weights);
-  reason = above_rate(2 * row.m * row.n * row.k, row.seconds, machine.flops_per_s(row.weights));
+  const double weights = weights_of(row);
+  reason = above_rate(flops_of(row), row.seconds, machine.flops_per_s(row.weights));
   if (!reason.empty()) return reason;
   const bool cold = row.run.repeated <= 0 || !may_hit_l2(row.run.repeated * weights, machine);
   return above_bandwidth(weights, row.seconds, machine, cold ? kAbovePeak : kFastestCache);
@@ -161,8 +169,7 @@ std::string implied(const CollectiveSample& row, const Machine& machine) {
 // What a row's work takes at the machine's peaks, s: the longer of its arithmetic and its bytes.
 
 double ideal_s(const LinearSample& row, const Machine& machine) {
-  return std::max(2 * row.m * row.n * row.k / machine.flops_per_s(row.weights),
-                  row.n * row.k * bytes_per_element(row.weights) / machine.memory_bytes_per_s);
+  return std::max(flops_of(row) / machine.flops_per_s(row.weights), weights_of(row) / machine.memory_bytes_per_s);
 }
 
 double ideal_s(const DecodeSample& row, const Machine& machine) {

@@ -24,7 +24,7 @@ double routed_layers(const LlmSpec& m) {
 
 ExpertLayer routed_layer(const LlmSpec& m, const Parallelism& parallel) {
   ExpertLayer layer;
-  layer.hidden = static_cast<double>(m.moe.expert_hidden > 0 ? m.moe.expert_hidden : m.hidden);
+  layer.hidden = static_cast<double>(m.expert_width());
   // Forms are of gated experts: those of two matrices are gated ones of as many parameters.
   layer.intermediate = static_cast<double>(m.moe.expert_intermediate) * (m.gated_blocks ? 1.0 : 2.0 / 3.0);
   layer.top_k = static_cast<double>(m.moe.experts_per_token);

@@ -129,7 +129,7 @@ class StepTimer {
   void add_attention(const StepWork& work, KnownLengths* known, StepTime& time) const;
   /// Of one kind, whose own the work is.
   void add_attention(const AttentionLayers& of, const StepWork& work, KnownLengths* known, StepTime& time) const;
-  /// Seconds of layers of another kind, `calls` kernels a layer.
+  /// Adds, and returns, the seconds of layers of another kind: `calls` kernels in all.
   double add_load(const LayerLoad& load, double calls, StepTime& time) const;
   /// `read_bytes`: KV moved, which may be more than there is.
   void add_attention(const AttentionLayers& of, const AttentionWork& work, double read_bytes, StepTime& time) const;

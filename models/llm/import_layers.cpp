@@ -141,6 +141,7 @@ const Family& family_of(Fields& fields) {
   throw InputError(type.origin(), fmt::format("model_type: {} is not read; those that are: {}", type.describe(),
                                               fmt::join(names, ", ")));
 }
+
 namespace {
 
 struct LayerWord {
@@ -258,24 +259,15 @@ void read_windows_by_rule(Layers& layers, Fields& fields, const ConfigNode& wind
   }
 }
 
-/// Of Llama 4: layers with rotary positions attend within chunks, the others (0 in no_rope_layers; where that list is
-/// empty or not there, every no_rope_layer_interval-th) to all tokens.
+/// Of Llama 4, where no list says which layers attend within chunks: all but every no_rope_layer_interval-th.
 void read_chunked_layers(Layers& layers, Fields& fields) {
-  const auto count = static_cast<std::int64_t>(layers.mixers.size());
-  const ConfigNode* list = fields.find("no_rope_layers");
-  const bool listed = list != nullptr && !list->items().empty();
-  if (listed && static_cast<std::int64_t>(list->items().size()) != count) {
-    refuse(*list, "no_rope_layers", "not one entry for each layer");
-  }
   constexpr std::int64_t kPublishedCode = 4;
   const std::int64_t period = fields.whole("no_rope_layer_interval", kPublishedCode);
   if (period == 0) refuse(fields.need("no_rope_layer_interval"), "no_rope_layer_interval", "no period of layers");
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    const bool chunked = listed ? list->items()[at].text() != "0" : (i + 1) % period != 0;
-    if (chunked) layers.mixers[at] = Layers::Mixer::window;
+  for (std::size_t i = 0; i < layers.mixers.size(); ++i) {
+    if ((static_cast<std::int64_t>(i) + 1) % period != 0) layers.mixers[i] = Layers::Mixer::window;
   }
-  if (!listed && fields.find("no_rope_layer_interval") == nullptr) {
+  if (fields.find("no_rope_layer_interval") == nullptr) {
     layers.assumed = "No field says which layers attend within chunks: all but every fourth, as in the published code.";
   }
 }
@@ -287,6 +279,8 @@ Layers read_layers(Fields& fields, const Family& family) {
   Layers layers;
   const ConfigNode* types = fields.find("layer_types");
   const ConfigNode* pattern = fields.find("hybrid_layer_pattern");
+  const bool chunked = family.type == "llama4_text";
+  const ConfigNode* positions = chunked ? fields.find("no_rope_layers") : nullptr;
   const ConfigNode* window = fields.find("sliding_window");
   const bool slides = fields.yes("use_sliding_window", true) && window != nullptr;
   static_cast<void>(fields.find("max_window_layers"));
@@ -316,6 +310,10 @@ Layers read_layers(Fields& fields, const Family& family) {
   } else if (family.state == StateKeys::lightning) {
     list = &fields.need("attn_type_list");
     read_words(layers, *list, "attn_type_list", true, {{"0", Mixer::state}, {"1", Mixer::full}});
+  } else if (positions != nullptr && !positions->items().empty()) {  // those with rotary positions, within chunks
+    list = positions;
+    read_words(layers, *positions, "no_rope_layers", false, {{"0", Mixer::full}, {"1", Mixer::window}});
+    fields.know({"no_rope_layer_interval"});
   } else if (pattern != nullptr) {
     list = pattern;
     read_words(layers, *pattern, "hybrid_layer_pattern", false, {{"0", Mixer::full}, {"1", Mixer::window}});
@@ -334,7 +332,7 @@ Layers read_layers(Fields& fields, const Family& family) {
       for (std::int64_t i = 0; i < count; ++i) {
         if (period == 0 || (i + 1) % period != 0) layers.mixers[static_cast<std::size_t>(i)] = Mixer::state;
       }
-    } else if (family.type == "llama4_text") {
+    } else if (chunked) {
       read_chunked_layers(layers, fields);
     } else if (family.state == StateKeys::granite) {
       static_cast<void>(fields.need("layer_types"));
@@ -343,8 +341,9 @@ Layers read_layers(Fields& fields, const Family& family) {
     }
   }
   fields.know({"full_attention_interval"});
-  const bool by_rule = types != nullptr || (family.state == StateKeys::none && family.type != "nemotron-nas");
-  if (slides && (!by_rule || family.type == "llama4_text") && window->text() != "0") {
+  // Families whose layers are named by something else than kinds of attention say nothing of a sliding window.
+  const bool silent = chunked || family.type == "nemotron-nas" || (types == nullptr && family.state != StateKeys::none);
+  if (slides && silent && window->text() != "0") {
     refuse(*window, "sliding_window", "a sliding window that no field gives to a part of the layers");
   }
   if (const ConfigNode* indexer = family.latent ? fields.find("index_n_heads") : nullptr;
@@ -353,9 +352,10 @@ Layers read_layers(Fields& fields, const Family& family) {
   }
   if (list != nullptr && count > 0 && static_cast<std::int64_t>(layers.mixers.size()) != count) {
     throw InputError(list->origin(), fmt::format("{}: {} of them for {} layers",
-                                                 list == types     ? "layer_types"
-                                                 : list == pattern ? "hybrid_layer_pattern"
-                                                                   : "layers",
+                                                 list == types       ? "layer_types"
+                                                 : list == pattern   ? "hybrid_layer_pattern"
+                                                 : list == positions ? "no_rope_layers"
+                                                                     : "layers",
                                                  layers.mixers.size(), count));
   }
   if (family.latent && fields.find("index_topk") != nullptr && fields.whole("index_topk") > 0) {
@@ -370,13 +370,14 @@ Layers read_layers(Fields& fields, const Family& family) {
   if (layers.count(Mixer::full) == 0) {
     refuse(list ? *list : *window, "sliding_window", "a sliding window in every layer");
   }
-  const char* key = family.type == "llama4_text" ? "attention_chunk_size" : "sliding_window";
-  if (family.type == "llama4_text") layers.window_kind = "chunked";
+  const char* key = chunked ? "attention_chunk_size" : "sliding_window";
+  if (chunked) layers.window_kind = "chunked";
   layers.window_at = &fields.need(key);
   layers.window_tokens = fields.whole(key);
   if (layers.window_tokens == 0) refuse(*layers.window_at, key, "a window of no token");
   return layers;
 }
+
 namespace {
 
 /// Of a list that has 0 for layers without experts and 1 for those with.

@@ -50,6 +50,7 @@ struct Family {
   bool output_gate = false;  ///< where attn_output_gate does not say
   bool gated_blocks = true;  ///< feed-forward blocks of three matrices
 };
+
 /// What each layer has, by layer.
 struct Layers {
   enum class Mixer { full, window, state, none };
@@ -73,6 +74,7 @@ void refuse_unsupported(Fields& fields);
 
 /// What each layer has, but for experts. Throws schema::InputError at the field.
 [[nodiscard]] Layers read_layers(Fields& fields, const Family& family);
+
 /// Which of them have experts, of families that have any.
 void read_expert_layers(Layers& layers, Fields& fields, ExpertKeys experts);
 

@@ -205,6 +205,7 @@ Quantisation read_quantisation(const ConfigNode* file, const ConfigNode* in_conf
   }
   return q;
 }
+
 namespace {
 
 /// `*` stands for anything.
@@ -341,7 +342,7 @@ std::vector<Matrix> block_matrices(const LlmSpec& m, Layers::Block kind, const M
   }
   const auto narrow = static_cast<double>(m.moe.expert_hidden);
   add(names.expert,
-      (narrow > 0 ? narrow : hidden) * static_cast<double>(m.moe.expert_intermediate) *
+      static_cast<double>(m.expert_width()) * static_cast<double>(m.moe.expert_intermediate) *
           static_cast<double>(m.moe.experts),
       names.of_expert);
   const auto shared = static_cast<double>(m.moe.shared_width());

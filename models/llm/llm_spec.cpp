@@ -60,15 +60,11 @@ Wide block_of(const LlmSpec& m, std::int64_t hidden, std::int64_t width) {
 }
 
 Wide expert_of(const LlmSpec& m) {
-  return block_of(m, m.moe.expert_hidden > 0 ? m.moe.expert_hidden : m.hidden, m.moe.expert_intermediate);
-}
-
-std::int64_t moe_layers(const LlmSpec& m) {
-  return m.routed_layers();
+  return block_of(m, m.expert_width(), m.moe.expert_intermediate);
 }
 
 std::int64_t dense_layers(const LlmSpec& m) {
-  return m.block_layers() - moe_layers(m);
+  return m.block_layers() - m.routed_layers();
 }
 
 Wide embedding_table(const LlmSpec& m) {
@@ -77,17 +73,17 @@ Wide embedding_table(const LlmSpec& m) {
 
 Wide shared_expert_parameters(const LlmSpec& m) {
   // Where experts are narrower than the residual stream, two matrices lead there and back.
-  return moe_layers(m) * (block_of(m, m.hidden, m.moe.shared_width()) + Wide{2} * m.hidden * m.moe.expert_hidden);
+  return m.routed_layers() * (block_of(m, m.hidden, m.moe.shared_width()) + Wide{2} * m.hidden * m.moe.expert_hidden);
 }
 
 Wide routed_expert_parameters(const LlmSpec& m) {
-  return Wide{moe_layers(m)} * m.moe.experts * expert_of(m);
+  return Wide{m.routed_layers()} * m.moe.experts * expert_of(m);
 }
 
 /// Embeddings, LM head, norms and routers.
 Wide other_parameters(const LlmSpec& m) {
   const Wide norms = (Wide{m.sublayers()} + 1) * m.hidden;
-  return embedding_table(m) * (m.tied_embeddings ? 1 : 2) + moe_layers(m) * Wide{m.hidden} * m.moe.experts + norms;
+  return embedding_table(m) * (m.tied_embeddings ? 1 : 2) + m.routed_layers() * Wide{m.hidden} * m.moe.experts + norms;
 }
 
 /// Parameters outside the routed experts: everything that every token multiplies with, plus the embedding table.
@@ -118,10 +114,6 @@ double further_attention_bytes(const LlmSpec& m) {
   return static_cast<double>(all_attention_parameters(m)) *
          (bytes_per_element(*m.stated_attention_format) - m.weight_bytes_per_parameter);
 }
-
-}  // namespace
-
-namespace {
 
 /// Of the first n tokens together, those in chunks of `tokens` before their own.
 double before_their_chunks(double n, double tokens) {
@@ -164,7 +156,7 @@ std::int64_t LlmSpec::parameters() const {
 
 std::int64_t LlmSpec::active_parameters() const {
   return static_cast<std::int64_t>(always_used_parameters(*this) - embedding_only_parameters(*this) +
-                                   Wide{moe_layers(*this)} * moe.experts_per_token * expert_of(*this));
+                                   Wide{routed_layers()} * moe.experts_per_token * expert_of(*this));
 }
 
 bool LlmSpec::weights_are_measured() const {
@@ -205,7 +197,7 @@ double LlmSpec::experts_touched(double tokens) const {
 }
 
 double LlmSpec::weight_bytes_read(double tokens) const {
-  const auto expert = static_cast<double>(moe_layers(*this) * expert_of(*this));
+  const auto expert = static_cast<double>(routed_layers() * expert_of(*this));
   const auto all = static_cast<double>(parameters());
   const double untouched = expert * (static_cast<double>(moe.experts) - experts_touched(tokens));
   if (weight_bytes_override > 0) return static_cast<double>(weight_bytes_override) * (1.0 - untouched / all);

@@ -152,9 +152,11 @@ struct LlmSpec {
   [[nodiscard]] bool grows_evenly() const { return !window.drops() && state.layers == 0; }
   /// Matrices of hidden x width of a feed-forward block or an expert.
   [[nodiscard]] std::int64_t block_matrices() const { return gated_blocks ? 3 : 2; }
+  /// Width that routed experts read and write.
+  [[nodiscard]] std::int64_t expert_width() const { return moe.expert_hidden > 0 ? moe.expert_hidden : hidden; }
   /// Of one routed expert.
   [[nodiscard]] std::int64_t expert_parameters() const {
-    return block_matrices() * (moe.expert_hidden > 0 ? moe.expert_hidden : hidden) * moe.expert_intermediate;
+    return block_matrices() * expert_width() * moe.expert_intermediate;
   }
   /// Shared experts of a layer, in routed ones of as many parameters.
   [[nodiscard]] double shared_of_expert() const {

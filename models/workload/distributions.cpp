@@ -137,6 +137,11 @@ TimeSampler::TimeSampler(const TimeSpec& spec) : spec_(spec) {
   if (const std::string problem = problem_with(spec_); !problem.empty()) throw schema::InputError(problem);
 }
 
+double TimeSampler::mean_s() const {
+  const double mean_s = spec_.distribution == Distribution::uniform ? (spec_.min_s + spec_.max_s) / 2 : spec_.mean_s;
+  return std::clamp(mean_s, spec_.min_s, spec_.max_s);
+}
+
 std::int64_t TimeSampler::sample_ns(RandomSource& random) const {
   const double time_s = spec_.distribution == Distribution::uniform
                             ? spec_.min_s + (spec_.max_s - spec_.min_s) * random.uniform()

@@ -125,6 +125,8 @@ class TimeSampler {
   explicit TimeSampler(const TimeSpec& spec);
 
   std::int64_t sample_ns(RandomSource& random) const;
+  /// Of the law before the bounds apply, and within them, s.
+  [[nodiscard]] double mean_s() const;
 
  private:
   TimeSpec spec_;

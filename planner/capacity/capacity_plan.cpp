@@ -99,7 +99,6 @@ class Evaluation {
  private:
   static constexpr double kLeastRate = 1e-6;  // requests/s: what an arrival process accepts
   static constexpr double kHighest = 1024;    // times the first guess
-  static constexpr double kMostUsers = 1e6;   // as of workload.closed.concurrency
   static constexpr std::int64_t kMostGpusTried = 16;
 
   /// Users are whole ones: a part of one more is none.
@@ -126,8 +125,8 @@ class Evaluation {
     options.lowest = std::max(lone_rate(c.scenario), kLeastRate);
     options.highest = kHighest * options.first_guess;
     if (load_of(c.scenario) == Load::users) {
-      options.first_guess = std::clamp(options.first_guess, 1.0, kMostUsers);
-      options.highest = kMostUsers;
+      options.highest = static_cast<double>(scenario::kMostClients);
+      options.first_guess = std::clamp(options.first_guess, 1.0, options.highest);
     }
     options.tolerance = request_.probe.tolerance;
     c.search = search_rate([&](double rate) { return probe(c, rate, Stage::search); }, options);

@@ -80,10 +80,7 @@ double mean_turns(const scenario::Scenario& s) {
 /// From a request of a user to the next one, at most where the objectives are met.
 double cycle_s(const scenario::Scenario& s) {
   if (!s.workload.sessions) return residence_s(s);
-  const models::TimeSpec& think = s.workload.sessions->spec.think_time;
-  const bool uniform = think.distribution == models::Distribution::uniform;
-  const double mean_s = uniform ? (think.min_s + think.max_s) / 2 : think.mean_s;
-  return std::clamp(mean_s, think.min_s, std::max(think.min_s, think.max_s)) + residence_s(s);
+  return models::TimeSampler(s.workload.sessions->spec.think_time).mean_s() + residence_s(s);
 }
 
 }  // namespace

@@ -249,35 +249,18 @@ ConfigNode length_node(const models::LengthSpec& law, const char* unit = kTokens
   using models::Distribution;
   ConfigNode node = ConfigNode::map();
   const auto tokens = [unit](std::int64_t n) { return ConfigNode::scalar(std::to_string(n) + unit); };
-  const auto word = [&](const char* name) { node.set("distribution", ConfigNode::scalar(name)); };
-  switch (law.distribution) {
-    case Distribution::fixed:
-      node.set("mean", number(law.mean, unit));
-      return node;
-    case Distribution::empirical: {
-      word("empirical");
-      ConfigNode values = ConfigNode::sequence();
-      for (const std::int64_t v : law.values) values.items().push_back(tokens(v));
-      node.set("values", std::move(values));
-      return node;
-    }
-    case Distribution::uniform:
-      word("uniform");
-      break;
-    case Distribution::exponential:
-      word("exponential");
-      break;
-    case Distribution::gamma:
-      word("gamma");
-      break;
-    case Distribution::lognormal:
-      word("lognormal");
-      break;
+  if (law.distribution != Distribution::fixed) {
+    node.set("distribution", ConfigNode::scalar(models::word(law.distribution)));
+  }
+  if (law.distribution == Distribution::empirical) {
+    ConfigNode values = ConfigNode::sequence();
+    for (const std::int64_t v : law.values) values.items().push_back(tokens(v));
+    node.set("values", std::move(values));
+    return node;
   }
   if (law.distribution != Distribution::uniform) node.set("mean", number(law.mean, unit));
-  if (law.distribution == Distribution::gamma || law.distribution == Distribution::lognormal) {
-    node.set("cv", number(law.cv));
-  }
+  if (law.distribution == Distribution::fixed) return node;
+  if (has_cv(law.distribution)) node.set("cv", number(law.cv));
   node.set("min", tokens(law.min));
   node.set("max", tokens(law.max));
   return node;
@@ -317,9 +300,7 @@ schema::ConfigNode workload_fragment(const TrafficFit& fit) {
   if (fit.arrivals) {
     ConfigNode arrivals = ConfigNode::map();
     const models::ArrivalSpec& law = fit.arrivals->law;
-    if (law.kind == models::ArrivalKind::gamma) arrivals.set("process", ConfigNode::scalar("gamma"));
-    if (law.kind == models::ArrivalKind::poisson) arrivals.set("process", ConfigNode::scalar("poisson"));
-    if (law.kind == models::ArrivalKind::constant) arrivals.set("process", ConfigNode::scalar("constant"));
+    arrivals.set("process", ConfigNode::scalar(models::word(law.kind)));
     if (!fit.rate.beyond_chance) arrivals.set("rate", number(law.rate_per_s, "/s"));
     if (law.kind == models::ArrivalKind::gamma) arrivals.set("cv", number(law.cv));
     if (fit.rate.beyond_chance) arrivals.set("over_time", rate_table(fit.rate));

@@ -26,6 +26,9 @@
 
 namespace kvsim::scenario {
 
+/// Of a closed loop.
+inline constexpr std::int64_t kMostClients = 1'000'000;
+
 struct ClosedLoop {
   std::int64_t concurrency = 1;  ///< requests in the system at any time, or sessions under way, over all replicas
 };

@@ -335,7 +335,7 @@ void check_sessions(const WorkloadConfig& w, const Reporter& report) {
 ObjectSchema<WorkloadConfig> workload_schema() {
   ObjectSchema<ClosedLoop> closed("closed",
                                   "A fixed number of clients, each sending its next request when one is done.");
-  closed.required("concurrency", &ClosedLoop::concurrency, integer().at_least(1).at_most(1e6),
+  closed.required("concurrency", &ClosedLoop::concurrency, integer().at_least(1).at_most(kMostClients),
                   "requests in the system at any time, over all replicas; with sessions: users, each of whom is in one "
                   "session, and begins the next one when that is over");
   ObjectSchema<TraceInput> trace("trace", "Requests recorded elsewhere.");

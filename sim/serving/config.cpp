@@ -315,14 +315,14 @@ void check_shared_layers(const ServingConfig& config) {
         fmt::format("{}: which stage has which of them is not known: use 1",
                     kept.empty() ? fmt::format("the layers of {} are of several kinds", m.name) : kept));
   }
-  const auto refuse = [&](std::int64_t heads, const char* of) {
+  const auto check_heads = [&](std::int64_t heads, const char* what, const char* layers) {
     if (heads % gpus == 0) return;
-    throw ConfigurationError(
-        "cluster.gpu.tensor_parallel",
-        fmt::format("{} {} cannot be sharded evenly over {} GPUs", heads, fmt::format(fmt::runtime(of), m.name), gpus));
+    throw ConfigurationError("cluster.gpu.tensor_parallel",
+                             fmt::format("{} {} of {}'s layers with a {} cannot be sharded evenly over {} GPUs", heads,
+                                         what, m.name, layers, gpus));
   };
-  refuse(m.window_part().heads, "attention heads of {}'s layers with a window");
-  refuse(m.state.heads, "heads of {}'s layers with a state");
+  check_heads(m.window_part().heads, "attention heads", "window");
+  check_heads(m.state.heads, "heads", "state");
 }
 
 /// Rules of engines that are known for steps which give one token of each request from its own KV.

@@ -37,6 +37,7 @@ KvGeometry::KvGeometry(const models::LlmSpec& model, std::int64_t tensor_paralle
       block_tokens_(block_tokens),
       block_bytes_(std::llround(std::ceil(token_bytes_ * static_cast<double>(block_tokens)))),
       window_(model.window),
+      grows_evenly_(model.grows_evenly()),
       state_bytes_(std::llround(model.state.bytes())) {
   if (!window_.drops()) return;
   const models::LlmSpec part = model.window_part();

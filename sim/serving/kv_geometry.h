@@ -44,7 +44,7 @@ class KvGeometry {
     return state_bytes_ == 0 && (!window_.drops() || tokens <= window_.tokens);
   }
   /// Every token takes as much as any other.
-  [[nodiscard]] bool grows_evenly() const { return state_bytes_ == 0 && !window_.drops(); }
+  [[nodiscard]] bool grows_evenly() const { return grows_evenly_; }
   /// GPU memory that a step of `tokens` new tokens takes beyond what requests hold: in layers with a window they are
   /// written before the tokens are dropped that leave it. None where no context is longer than the window.
   [[nodiscard]] std::int64_t step_reservation(std::int64_t tokens) const;
@@ -133,6 +133,7 @@ class KvGeometry {
   std::int64_t block_tokens_;
   std::int64_t block_bytes_;
   models::WindowLayers window_;
+  bool grows_evenly_;
   std::int64_t state_bytes_ = 0;
   std::int64_t window_blocks_ = 0;  // that a request holds at most there
   std::int64_t window_block_bytes_ = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -53,7 +54,7 @@ class Run {
   }
 
  private:
-  /// A request that has come, when, and whether it is one of the warm-up.
+  /// A request whose prompt is being tokenised, when it came, and whether that was within the warm-up.
   struct Come {
     models::RequestSpec spec;
     SimTime at;
@@ -115,19 +116,18 @@ class Run {
     outcome_.measured.arrived += 1;
     outcome_.measured.arrived_measured += warming_up_ ? 0 : 1;
     const double token_s = config_.schedule.engine ? config_.schedule.engine->tokenise_s.value : 0;
-    const Come come{spec, simulator_.now(), warming_up_};
-    if (token_s == 0) return enter(come);
+    if (token_s == 0) return enter(spec, simulator_.now(), warming_up_);
     const auto slot = texts_.acquire();
-    slot.value = come;
+    slot.value = {spec, simulator_.now(), warming_up_};
     tokenisers_.submit(engine::from_seconds(token_s * static_cast<double>(spec.prompt_tokens)),
                        Callback::to<&Run::tokenised>(this, slot.id));
     return true;
   }
 
   void tokenised(std::uint64_t text) {
-    const Come come = texts_[text];
+    const Come come = std::move(texts_[text]);
     texts_.release(text);
-    if (enter(come)) return;
+    if (enter(come.spec, come.at, come.warming_up)) return;
     count_refusal();
     session_ended();
   }
@@ -138,7 +138,7 @@ class Run {
     texts_.for_each([&left](std::uint64_t /*id*/, const Come& come) { left.push_back(&come); });
     std::sort(left.begin(), left.end(),
               [](const Come* a, const Come* b) { return std::tie(a->at, a->spec.id) < std::tie(b->at, b->spec.id); });
-    for (const Come* come : left) add(*come);
+    for (const Come* come : left) add(come->spec, come->at, come->warming_up);
   }
 
   [[nodiscard]] std::int64_t tokenising() const { return static_cast<std::int64_t>(tokenisers_.jobs()); }
@@ -168,23 +168,22 @@ class Run {
     watch_in_flight();
   }
 
-  Request& add(const Come& come) {
+  Request& add(const models::RequestSpec& spec, SimTime at, bool warming_up) {
     const std::uint64_t id = requests_.end();
     Request& r = requests_.add(id);
     r.id = id;
-    r.arrival = come.at;
-    r.prompt = come.spec.prompt_tokens;
-    r.output = come.spec.output_tokens;
-    r.kind = static_cast<std::uint16_t>(come.spec.kind);
-    if (sessions_) sessions_->arrived(id, come.spec.session, come.at);
-    if (!come.warming_up) judgement_.arrived(r, come.at);
+    r.arrival = at;
+    r.prompt = spec.prompt_tokens;
+    r.output = spec.output_tokens;
+    r.kind = static_cast<std::uint16_t>(spec.kind);
+    if (sessions_) sessions_->arrived(id, spec.session, at);
+    if (!warming_up) judgement_.arrived(r, at);
     return r;
   }
 
   /// The system sees it. False: it was refused.
-  bool enter(const Come& come) {
-    const models::RequestSpec& spec = come.spec;
-    Request& r = add(come);
+  bool enter(const models::RequestSpec& spec, SimTime at, bool warming_up) {
+    Request& r = add(spec, at, warming_up);
     const std::uint64_t id = r.id;
     if (std::string reason = system_->submit(r, spec); !reason.empty()) {
       constexpr std::size_t kReasonsKept = 3;

@@ -13,19 +13,6 @@
 namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
-using Sets = std::vector<std::string>;
-
-Sets full_kv(const Sets& more) {
-  Sets sets = {"decode={policy: full_kv}", "schedule={policy: fcfs}"};
-  sets.insert(sets.end(), more.begin(), more.end());
-  return sets;
-}
-
-Sets with(Sets sets, const std::string& set) {
-  sets.push_back(set);
-  return sets;
-}
-
 /// Of a layer 32 x 128 x 128 numbers in 4 bytes, and 3 x 8,192 of the convolution in 2: 2,146,304 bytes.
 std::string states(std::int64_t layers) {
   return fmt::format(

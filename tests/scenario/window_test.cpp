@@ -13,19 +13,6 @@
 namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
-using Sets = std::vector<std::string>;
-
-Sets full_kv(const Sets& more) {
-  Sets sets = {"decode={policy: full_kv}", "schedule={policy: fcfs}"};
-  sets.insert(sets.end(), more.begin(), more.end());
-  return sets;
-}
-
-Sets with(Sets sets, const std::string& set) {
-  sets.push_back(set);
-  return sets;
-}
-
 std::string windows(std::int64_t layers, std::int64_t tokens) {
   return fmt::format("model={{base: llama-3.1-8b, window: {{layers: {}, tokens: {} tokens}}}}", layers, tokens);
 }

@@ -28,6 +28,21 @@ decode: {policy: draft_verify, compressor: kvzip, keep_ratio: 0.25, draft_length
 schedule: {policy: staggered}
 )";
 
+/// Settings, as of --set.
+using Sets = std::vector<std::string>;
+
+inline Sets with(Sets sets, const std::string& set) {
+  sets.push_back(set);
+  return sets;
+}
+
+/// With the full KV in GPU memory.
+inline Sets full_kv(const Sets& more) {
+  Sets sets = {"decode={policy: full_kv}", "schedule={policy: fcfs}"};
+  sets.insert(sets.end(), more.begin(), more.end());
+  return sets;
+}
+
 inline scenario::ScenarioFile small_file(const std::vector<std::string>& overrides = {}) {
   return scenario::ScenarioFile::from_text(kSmallScenario, "small.yaml", overrides);
 }

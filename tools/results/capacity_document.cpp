@@ -290,11 +290,7 @@ std::vector<PriceRow> capacity_prices(const CapacityOutcome& outcome) {
   std::set<std::string> machines;
   for (const Configuration& c : plan.configurations) {
     if (!machines.insert(c.machine).second) continue;
-    if (auto node = node_price(c.scenario.serving.cluster)) {
-      rows.push_back(std::move(*node));
-    } else if (const models::Price* p = plan.request.prices.gpu(c.machine)) {
-      rows.push_back({c.machine, kPerGpuHour, *p});
-    }
+    if (auto row = machine_price(c.scenario.serving.cluster, plan.request.prices)) rows.push_back(std::move(*row));
   }
   if (prices_memory(outcome)) rows.push_back({"dram", kPerGbMonth, plan.request.prices.dram});
   if (outcome.hit_rates || with_placement(plan)) rows.push_back({"ssd", kPerGbMonth, plan.request.prices.ssd});

@@ -409,15 +409,7 @@ std::vector<std::string> price_lines(const CapacityOutcome& outcome) {
   std::set<std::string> machines;
   for (const Configuration& c : plan.configurations) {
     if (!machines.insert(c.machine).second) continue;
-    if (const auto node = node_price(c.scenario.serving.cluster)) {
-      lines.push_back(price_line(node->what, node->per, node->price));
-      continue;
-    }
-    const models::Price* p = plan.request.prices.gpu(c.machine);
-    lines.push_back(
-        p ? price_line(c.machine, kPerGpuHour, *p)
-          : fmt::format("{}: no price in the table, so its $ columns are empty: give one with --prices FILE",
-                        c.machine));
+    lines.push_back(machine_price_line(c.scenario.serving.cluster, plan.request.prices, "columns are"));
   }
   const models::Price& dram = plan.request.prices.dram;
   if (prices_memory(outcome)) lines.push_back(price_line("host memory", kPerGbMonth, dram));

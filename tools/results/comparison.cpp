@@ -36,13 +36,8 @@ Json marked(const Comparison& comparison, Mark mark) {
 std::vector<PriceRow> priced(const Comparison& comparison) {
   const serving::ClusterConfig& cluster = comparison.outcomes.front().scenario.serving.cluster;
   std::vector<PriceRow> list;
-  if (auto node = node_price(cluster)) {
-    list.push_back(std::move(*node));
-  } else {
-    const std::string& gpu = cluster.gpu.name;
-    if (const models::Price* p = comparison.prices.gpu(gpu)) list.push_back({gpu, kPerGpuHour, *p});
-    list.push_back({"dram", kPerGbMonth, comparison.prices.dram});
-  }
+  if (auto row = machine_price(cluster, comparison.prices)) list.push_back(std::move(*row));
+  if (!node_price(cluster)) list.push_back({"dram", kPerGbMonth, comparison.prices.dram});
   list.push_back({"ssd", kPerGbMonth, comparison.prices.ssd});
   return list;
 }
@@ -303,16 +298,8 @@ List policies_left_out(const Comparison& comparison) {
 
 List prices(const Comparison& comparison) {
   const serving::ServingConfig& c = comparison.outcomes.front().scenario.serving;
-  const std::string& gpu = c.cluster.gpu.name;
-  const models::Price* rent = comparison.prices.gpu(gpu);
-  List list{"Prices", {}};
-  if (const auto node = node_price(c.cluster)) {
-    list.items.push_back(price_line(node->what, node->per, node->price));
-  } else {
-    list.items = {rent ? price_line(gpu, kPerGpuHour, *rent)
-                       : gpu + ": no price in the table, so its $ column is empty: give one with --prices FILE",
-                  price_line("host memory", kPerGbMonth, comparison.prices.dram)};
-  }
+  List list{"Prices", {machine_price_line(c.cluster, comparison.prices, "column is")}};
+  if (!node_price(c.cluster)) list.items.push_back(price_line("host memory", kPerGbMonth, comparison.prices.dram));
   if (first_that_stores(comparison.outcomes)) {
     list.items.push_back(price_line("SSD", kPerGbMonth, comparison.prices.ssd));
   }

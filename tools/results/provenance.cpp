@@ -341,6 +341,19 @@ std::optional<PriceRow> node_price(const serving::ClusterConfig& cluster) {
                   {{*cluster.node->usd_per_hour, {schema::SourceKind::scenario, "cluster.node.price"}}, {}}};
 }
 
+std::optional<PriceRow> machine_price(const serving::ClusterConfig& cluster, const models::PriceTable& prices) {
+  if (auto node = node_price(cluster)) return node;
+  const models::Price* gpu = prices.gpu(cluster.gpu.name);
+  return gpu != nullptr ? std::optional(PriceRow{cluster.gpu.name, kPerGpuHour, *gpu}) : std::nullopt;
+}
+
+std::string machine_price_line(const serving::ClusterConfig& cluster, const models::PriceTable& prices,
+                               std::string_view columns) {
+  if (const auto row = machine_price(cluster, prices)) return price_line(row->what, row->per, row->price);
+  return fmt::format("{}: no price in the table, so its $ {} empty: give one with --prices FILE", cluster.gpu.name,
+                     columns);
+}
+
 const Fields<PriceRow>& price_fields() {
   static const Fields<PriceRow> fields{
       {"what", {kText, "what the price is for: a machine's GPU, a node with all in it, dram or ssd"}, &PriceRow::what},

@@ -63,6 +63,13 @@ struct PriceRow {
 /// The price that a scenario gives its nodes, and that stands for their GPUs and host memory; none where it gives none.
 [[nodiscard]] std::optional<PriceRow> node_price(const serving::ClusterConfig& cluster);
 
+/// What a machine is paid by: its nodes' price, else its GPU's in the table; none where the table has none.
+[[nodiscard]] std::optional<PriceRow> machine_price(const serving::ClusterConfig& cluster,
+                                                    const models::PriceTable& prices);
+/// A line of pages; without a price, that its $ "column is" or "columns are" empty.
+[[nodiscard]] std::string machine_price_line(const serving::ClusterConfig& cluster, const models::PriceTable& prices,
+                                             std::string_view columns);
+
 const Fields<PriceRow>& price_fields();
 
 inline constexpr std::string_view kPerGpuHour = "GPU and hour";

@@ -196,8 +196,8 @@ Page step_page(const StepReport& report) {
   if (any([](const StepOperator& o) { return o.binds == "neither"; })) {
     page.subtitle.push_back(
         "Bound by neither: its bytes at the datasheet's bandwidth and its arithmetic at the datasheet's rate would "
-        "each "
-        "take less than half of its time; the rest is starting and ending the kernel, waiting for the slowest part of "
+        "each take less than half of its time; the rest is starting and ending the kernel, waiting for the slowest "
+        "part of "
         "it, and what it does not reach of the peaks.");
   }
   if (any([](const StepOperator& o) { return o.error.has_value(); })) {

@@ -218,8 +218,7 @@ std::string fit_yaml(const FitOutcome& o) {
                             [](const auto& a, const auto& b) { return a.rate_per_s < b.rate_per_s; });
     comments.push_back(
         fmt::format("rate over time: {:.3g}/s to {:.3g}/s over {} windows of {:.4g} s, {:.3g} times the variance of a "
-                    "constant rate; "
-                    "gaps are of a clock that runs as fast",
+                    "constant rate; gaps are of a clock that runs as fast",
                     least->rate_per_s, most->rate_per_s, o.rate.windows.size(),
                     o.rate.windows.front().until_s - o.rate.windows.front().from_s, o.rate.dispersion));
   }

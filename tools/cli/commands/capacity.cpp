@@ -166,9 +166,8 @@ void declare_capacity_options(CLI::App& app, Options& o) {
   app.add_option("--attainment", o.attainment, "Share of requests that must meet them all; by default 0.99")
       ->type_name("SHARE");
   app.add_option("--rate", o.rate, "Required rate such as 100/s: size the cheapest fleet for it")->type_name("R");
-  constexpr std::int64_t kMostUsers = 1'000'000;
   add_whole_number(
-      app, "--users", 1, kMostUsers, [&o](std::int64_t n) { o.users = n; },
+      app, "--users", 1, scenario::kMostClients, [&o](std::int64_t n) { o.users = n; },
       "The same of workload.closed: the cheapest fleet for so many users");
   app.add_option("--machines", o.machines, "GPUs of the catalogue, with GPUs per replica after a\ncolon if need be")
       ->type_name("M,M:TP,...");
