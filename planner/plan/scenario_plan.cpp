@@ -199,6 +199,8 @@ scenario::Scenario with_plan(const scenario::Scenario& s, const OperatingPoint& 
     if (!verified) schedule = "staggered";
     decode.draft_lengths = {};  // x is planned
     decode.draft_length = point.x;
+    // A limit that is in order for the scenario's own x.
+    if (decode.draft_limit > 0 && decode.draft_limit < point.x) decode.draft_limit = serving::kStrictDraftLimit;
     decode.resident = point.batch.B_g;
     decode.offloaded = point.batch.B_c;
   }

@@ -90,6 +90,13 @@ void check_draft_lengths(const ServingConfig& config, const DecodePolicy& decode
                              "prompt is there: use fixed or adaptive");
   }
   if (!decode.verifies) return;
+  const std::int64_t longest = longest_draft(config.decode), limit = config.decode.draft_limit;
+  if (limit > 0 && limit < longest) {
+    throw ConfigurationError("decode.draft_limit",
+                             fmt::format("{} is below the {} tokens that are drafted before anything is late: expected "
+                                         "{} or more, 0 for twice as many, or strict for no more",
+                                         limit, longest, longest));
+  }
   const bool none = std::any_of(lengths.table.begin(), lengths.table.end(),
                                 [](const DraftTableRow& row) { return row.draft_length == 0; });
   if (lengths.minimum > 0 && !none) return;

@@ -131,6 +131,10 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"DraftLengthsTheWrongWayRound",
                 {{"draft_length: 20", "draft_lengths: {policy: adaptive, minimum: 9, maximum: 8}"}},
                 "small.yaml:13:112: decode.draft_lengths.minimum: must not exceed maximum"},
+        Refusal{"ADraftLimitBelowTheDraftLength",
+                {{"draft_length: 20", "draft_length: 20, draft_limit: 19"}},
+                "small.yaml:13:100: decode.draft_limit: 19 is below the 20 tokens that are drafted before anything is "
+                "late: expected 20 or more, 0 for twice as many, or strict for no more"},
         Refusal{
             "DraftsLongerThanAnIteration",
             {{"draft_length: 20", "draft_lengths: {policy: adaptive, maximum: 2000}"}},

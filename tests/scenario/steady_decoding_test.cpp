@@ -96,10 +96,11 @@ std::vector<std::string> drawn_rounds() {
       "", "draft_lengths: {policy: adaptive, maximum: 20}, ", "draft_lengths: {policy: goodput, maximum: 16}, ",
       "draft_lengths: {policy: table, table: [{batch: 2, context: 500 tokens, draft_length: 9}, "
       "{batch: 8, context: 500 tokens, draft_length: 3}]}, ");
+  const std::int64_t most = lengths.empty() ? longest : 20;  // no limit is below what is drafted
   sets.push_back(fmt::format("prefill={}", stored ? "stored" : "recompute"));
   sets.push_back(fmt::format("decode={{policy: {}, {}{}, draft_length: {}, resident: {}, draft_limit: {}}}",
                              resident ? "sparse_self" : "draft_verify", lengths, compressor, longest,
-                             *rc::gen::element(0, 0, 2), *rc::gen::element<std::int64_t>(0, longest, longest + 3)));
+                             *rc::gen::element(0, 0, 2), *rc::gen::element<std::int64_t>(0, most, most + 3)));
   sets.push_back(fmt::format("schedule.policy={}",
                              *rc::gen::element("staggered", "staggered", "fcfs", "lock_step", "sequential_verify")));
   sets.push_back(fmt::format("schedule.arrival={}", *rc::gen::element("layerwise", "whole")));
