@@ -1,6 +1,7 @@
 #include "planner/backtest/published.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include <fmt/format.h>
 
@@ -13,6 +14,16 @@ namespace kvsim::planner::backtest {
 namespace {
 
 using models::EntryKind;
+
+// Terms of an iteration's tokens, beside numbers.
+constexpr std::string_view kPromptTerm = "isl", kClientsTerm = "clients";
+
+std::optional<std::int64_t> whole_number(const std::string& text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || number < 0) return std::nullopt;
+  return number;
+}
 
 schema::ObjectSchema<Published> published_schema() {
   using namespace schema;
@@ -47,6 +58,13 @@ schema::ObjectSchema<Published> published_schema() {
               "tokens of an iteration: the sum of numbers, isl and clients");
   launch.optional("out_of_scope", &PointLaunch::out_of_scope, text().non_empty(), "why it cannot be described");
   launch.required("reference", &PointLaunch::reference, text().non_empty(), "where that is said");
+  launch.check([](const PointLaunch& l, const Reporter& report) {
+    for (const std::string& term : l.iteration) {
+      if (term == kPromptTerm || term == kClientsTerm || whole_number(term)) continue;
+      report.fail("iteration", fmt::format("\"{}\" is no number of tokens, expected a whole number, {} or {}", term,
+                                           kPromptTerm, kClientsTerm));
+    }
+  });
   ObjectSchema<Published> all("published", "What published serving points call things.");
   all.list("models", &Published::models, model, Presence::required, "checkpoints");
   all.list("gpus", &Published::gpus, gpu, Presence::required, "GPUs");
@@ -74,9 +92,13 @@ std::string lower(std::string_view text) {
 const Published& Published::built_in() {
   static const Published all = [] {
     const auto& [path, text] = embedded::published_names().front();
-    return published_schema().parse(schema::read_yaml(text, std::string(path)));
+    return from_text(text, std::string(path));
   }();
   return all;
+}
+
+Published Published::from_text(std::string_view text, const std::string& name) {
+  return published_schema().parse(schema::read_yaml(text, name));
 }
 
 std::optional<PublishedModel> Published::model(std::string_view name, const models::Catalogue& catalogue) const {
@@ -104,7 +126,7 @@ std::vector<std::string> PointLaunch::changes(std::int64_t prompt_tokens, std::i
   if (iteration.empty()) return result;
   std::int64_t tokens = 0;
   for (const std::string& term : iteration) {
-    tokens += term == "isl" ? prompt_tokens : term == "clients" ? clients : std::stoll(term);
+    tokens += term == kPromptTerm ? prompt_tokens : term == kClientsTerm ? clients : whole_number(term).value();
   }
   result.push_back(fmt::format("schedule.max_batched_tokens={}", tokens));
   return result;

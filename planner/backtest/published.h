@@ -67,6 +67,8 @@ struct Published {
 
   /// What the binary carries.
   static const Published& built_in();
+  /// A document as published.yaml is one; `name` stands for the file's. Throws schema::InputError.
+  static Published from_text(std::string_view text, const std::string& name);
 
   /// What a published name stands for in a catalogue: the table's entry; else the entry of that name, or of its last
   /// part in lower case (Qwen/Qwen3-32B: qwen3-32b), in the format that the catalogue gives it. None: it is not known.

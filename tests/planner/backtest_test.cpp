@@ -51,6 +51,26 @@ TEST(PublishedNames, AreOfWhatTheCatalogueHas) {
   EXPECT_EQ(Published::built_in().sources.back().name, "other");
 }
 
+TEST(PublishedNames, TokensOfAnIterationAreNumbersAndWhatThePointHas) {
+  const auto with = [](const std::string& term) {
+    return Published::from_text(
+        "models: []\ngpus: []\nsources: []\nlaunches:\n- {source: x, iteration: [isl, clients, " + term +
+            "], reference: y}\n",
+        "p.yaml");
+  };
+  EXPECT_EQ(with("300").launches.front().changes(1000, 20),
+            std::vector<std::string>{"schedule.max_batched_tokens=1320"});
+  for (const std::string term : {"tokens", "3k", "-1", "99999999999999999999"}) {
+    try {
+      with(term);
+      ADD_FAILURE() << term;
+    } catch (const schema::InputError& e) {
+      EXPECT_EQ(std::string(e.what()), "p.yaml:5:37: launches[0].iteration: \"" + term +
+                                           "\" is no number of tokens, expected a whole number, isl or clients");
+    }
+  }
+}
+
 TEST(PublishedNames, EntriesOfTheCatalogueAreKnownByTheirOwn) {
   const models::Catalogue catalogue = models::Catalogue::built_in();
   const Published& published = Published::built_in();
