@@ -223,8 +223,7 @@ scenario::Scenario load_point(const scenario::ScenarioFile& file, const Design& 
   }
 }
 
-std::optional<scenario::Scenario> base_of(const scenario::ScenarioFile& file, const Design& design,
-                                          const std::function<bool()>& proceed) {
+scenario::Scenario base_of(const scenario::ScenarioFile& file, const Design& design) {
   std::string problem;
   try {
     return file.load();
@@ -233,7 +232,6 @@ std::optional<scenario::Scenario> base_of(const scenario::ScenarioFile& file, co
   }
   std::string reason;  // of the first point that cannot be simulated
   for (std::size_t point = 0; point < design.size(); ++point) {
-    if (proceed && !proceed()) return std::nullopt;
     try {
       return load_point(file, design, point);
     } catch (const scenario::UnworkableScenario& error) {

@@ -65,10 +65,8 @@ Plan to_plan(std::string_view line);
 /// it is wrong.
 scenario::Scenario load_point(const scenario::ScenarioFile& file, const Design& design, std::size_t point);
 
-/// The base of the sweep, the same for all its shards. No value where `proceed` (asked before every point; may be
-/// empty) ended the search. Throws schema::InputError for what no point puts right, Infeasible where neither the
-/// scenario nor any point can be simulated.
-std::optional<scenario::Scenario> base_of(const scenario::ScenarioFile& file, const Design& design,
-                                          const std::function<bool()>& proceed = {});
+/// The base of the sweep, the same for all its shards. Throws schema::InputError for what no point puts right,
+/// Infeasible where neither the scenario nor any point can be simulated.
+scenario::Scenario base_of(const scenario::ScenarioFile& file, const Design& design);
 
 }  // namespace kvsim::planner::sweep

@@ -1,4 +1,6 @@
 // Ctrl-C and closed pipes.
+#include <sys/stat.h>
+
 #include <csignal>
 #include <thread>
 
@@ -70,6 +72,22 @@ TEST_F(InterruptTest, SigintAndSigtermEndAFitAndLeaveNoFiles) {
     EXPECT_EQ(r.out, "");
     EXPECT_EQ(r.err, "kvsim: interrupted, no results written\n");
     EXPECT_EQ(names(), (std::vector<std::string>{"linear.csv", "s.yaml"}));
+  }
+}
+
+// Nobody writes to the pipe, so that reading it never ends.
+TEST_F(InterruptTest, ReadingIsEndedAtOnceAndLeavesNoFolder) {
+  ASSERT_EQ(::mkfifo((folder() + "/trace.csv").c_str(), 0600), 0);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    Child child({KVSIM_BINARY, "workload", "fit", "trace.csv", "--format", "csv", "--out", "a/fitted"}, {"", folder()});
+    while (names().size() < 4) std::this_thread::sleep_for(std::chrono::milliseconds(5));  // its folders are there
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));                           // and it reads
+    ::kill(child.id(), signal);
+    const CommandResult r = child.wait();
+    EXPECT_EQ(r.status, 128 + signal);
+    EXPECT_EQ(r.out, "");
+    EXPECT_EQ(r.err, "kvsim: interrupted, no results written\n");
+    EXPECT_EQ(names(), (std::vector<std::string>{"s.yaml", "trace.csv"}));
   }
 }
 

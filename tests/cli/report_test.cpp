@@ -1,7 +1,9 @@
 // kvsim report as a user meets it.
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <tuple>
 
 #include "tests/cli/workspace.h"
 
@@ -65,6 +67,22 @@ TEST_F(ReportTest, MarkdownGoesToStdoutOrToAFile) {
   EXPECT_EQ(to_file.status, 0) << to_file.err;
   EXPECT_EQ(to_file.out, "");
   EXPECT_EQ(read("r.md"), r.out);
+}
+
+TEST_F(ReportTest, AFileHoldsWhatItsNameSays) {
+  const CommandResult by_name = run({"report", "run.json", "--out", "r.md"});
+  EXPECT_EQ(by_name.status, 0) << by_name.err;
+  EXPECT_EQ(read("r.md"), run({"report", "run.json", "--format", "md"}).out);
+  for (const auto& [format, name, ending, writes] :
+       {std::tuple("html", "x.md", ".md", "html"), std::tuple("md", "x.html", ".html", "md"),
+        std::tuple("md", "x.htm", ".htm", "md"), std::tuple("csv", "x.md", ".md", "a folder")}) {
+    const CommandResult r = run({"report", "run.json", "--format", format, "--out", name});
+    EXPECT_EQ(r.status, 2);
+    EXPECT_EQ(r.err, fmt::format("kvsim: --out: {} is called {}, and --format {} writes {}: expected another name or "
+                                 "format\n",
+                                 name, ending, format, writes));
+  }
+  EXPECT_EQ(names(), (Words{"r.md", "run.json", "s.yaml"}));
 }
 
 TEST_F(ReportTest, CsvNeedsAFolder) {

@@ -54,6 +54,8 @@ class OutputFolder {
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
 
+  /// The folders that had to be made for it, innermost first: they go again while nothing is in them.
+  [[nodiscard]] std::span<const std::string> made() const { return made_; }
   /// Writes all the files ({name, contents}), and only when every one is complete gives them their names. Throws
   /// schema::InputError, and writes none, where one that the constructor was not told of is an input.
   void write(const std::vector<std::pair<std::string, std::string>>& files);

@@ -1,9 +1,14 @@
 #include "tools/cli/progress.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
+#include <string_view>
+#include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -17,6 +22,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kBetweenLines{100};
+constexpr double kUsualPeriod = 30;     // s
+constexpr double kLongestPeriod = 1e6;  // s: longer than anything
 
 bool on_terminal() {
   const char* terminal = std::getenv("TERM");
@@ -25,14 +32,45 @@ bool on_terminal() {
 
 }  // namespace
 
-StatusLine::StatusLine() : enabled_(on_terminal()), begin_(Clock::now()), shown_(begin_) {}
+double seconds_between_lines() {
+  const char* said = std::getenv("KVSIM_PROGRESS");  // NOLINT(concurrency-mt-unsafe): nothing sets it
+  if (said == nullptr) return kUsualPeriod;
+  const std::string_view text(said);
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  const bool number = error == std::errc{} && end == text.data() + text.size() && seconds >= 0;
+  return number ? std::min(seconds, kLongestPeriod) : kUsualPeriod;
+}
+
+StatusLine::StatusLine(std::string text)
+    : terminal_(on_terminal()), begin_(Clock::now()), shown_(begin_), text_(std::move(text)) {
+  const std::chrono::duration<double> period(seconds_between_lines());
+  if (terminal_ || ::isatty(STDERR_FILENO) != 0 || period.count() == 0) return;
+  writer_ = std::thread([this, period] { write_until_stopped(period); });
+}
 
 StatusLine::~StatusLine() {
   if (visible_) static_cast<void>(write_all(STDERR_FILENO, "\r\x1b[K"));
+  if (!writer_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  stop_.notify_one();
+  writer_.join();
+}
+
+void StatusLine::write_until_stopped(std::chrono::duration<double> period) {
+  std::unique_lock lock(mutex_);
+  auto next = begin_ + std::chrono::duration_cast<Clock::duration>(period);
+  while (!stop_.wait_until(lock, next, [this] { return stopping_; })) {
+    Console::complain(fmt::format("{}, {} so far", text_, results::seconds(std::round(elapsed_s()))));
+    next += std::chrono::duration_cast<Clock::duration>(period);
+  }
 }
 
 bool StatusLine::due() const {
-  return enabled_ && Clock::now() - shown_ >= kBetweenLines;
+  return enabled() && Clock::now() - shown_ >= kBetweenLines;
 }
 
 double StatusLine::elapsed_s() const {
@@ -40,13 +78,18 @@ double StatusLine::elapsed_s() const {
 }
 
 void StatusLine::show(const std::string& text) {
-  if (!enabled_) return;
+  if (!enabled()) return;
   shown_ = Clock::now();
+  if (!terminal_) {
+    const std::lock_guard lock(mutex_);
+    text_ = text;
+    return;
+  }
   visible_ = true;
   static_cast<void>(write_all(STDERR_FILENO, "\r" + text + "\x1b[K"));
 }
 
-RunProgress::RunProgress(const std::vector<Run>& runs) {
+RunProgress::RunProgress(const std::vector<Run>& runs) : line_("simulating") {
   for (const Run& run : runs) states_.emplace_back(run.replications, State{run.duration_s, 0, false});
 }
 
@@ -89,6 +132,12 @@ void RunProgress::show() {
   line_.show(line);
 }
 
+PointProgress::PointProgress(std::size_t total, std::size_t before) : total_(total), before_(before), line_(done()) {}
+
+std::string PointProgress::done() const {
+  return fmt::format("{} of {} points done", before_ + now_, total_);
+}
+
 void PointProgress::finished() {
   if (!line_.enabled()) return;
   const std::lock_guard lock(mutex_);
@@ -96,9 +145,11 @@ void PointProgress::finished() {
   if (!line_.due()) return;
   const double rate = static_cast<double>(now_) / line_.elapsed_s();
   const auto left = static_cast<double>(total_ - before_ - now_);
-  line_.show(fmt::format("{} of {} points done, {} points/s, {:.0f} s left", before_ + now_, total_,
-                         results::figure(rate), left / rate));
+  line_.show(fmt::format("{}, {} points/s, {:.0f} s left", done(), results::figure(rate), left / rate));
 }
+
+CapacityProgress::CapacityProgress(std::size_t configurations)
+    : line_("searching for the highest rates"), probes_(configurations, 0) {}
 
 void CapacityProgress::report(std::size_t i, const planner::capacity::Probe& probe) {
   if (!line_.enabled()) return;

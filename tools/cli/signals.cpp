@@ -1,20 +1,47 @@
 #include "tools/cli/signals.h"
 
-#include <csignal>
+#include <unistd.h>
 
 #include <atomic>
+#include <csignal>
+#include <string_view>
 
 namespace kvsim::cli {
 namespace {
 
 std::atomic<int> noted{0};  // the signal
-static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
+std::atomic<const EndsAtOnce*> at_once{nullptr};
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<const EndsAtOnce*>::is_always_lock_free,
+              "a signal handler may only touch lock-free atomics");
+
+void note_or_end(int signal) {
+  if (const EndsAtOnce* now = at_once.load()) now->end(signal);
+  noted.store(signal);
+}
 
 }  // namespace
 
+EndsAtOnce::EndsAtOnce(std::span<const std::string> folders) : folders_(folders) {
+  at_once.store(this);
+  if (const int signal = noted.load(); signal != 0) end(signal);  // it has come before
+}
+
+EndsAtOnce::~EndsAtOnce() {
+  at_once.store(nullptr);
+}
+
+void EndsAtOnce::end(int signal) const {
+  for (const std::string& folder : folders_) {
+    if (::rmdir(folder.c_str()) != 0) break;  // there is something in it
+  }
+  constexpr std::string_view said = "kvsim: interrupted, no results written\n";
+  static_cast<void>(::write(STDERR_FILENO, said.data(), said.size()) + 0);
+  ::_exit(signal == SIGTERM ? kTerminated : kInterrupted);
+}
+
 void handle_signals() {
   struct sigaction note {};
-  note.sa_handler = [](int signal) { noted.store(signal); };
+  note.sa_handler = note_or_end;
   note.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   sigemptyset(&note.sa_mask);
   for (const int signal : {SIGINT, SIGTERM}) {

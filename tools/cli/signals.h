@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -39,5 +40,29 @@ bool interrupted();
 
 /// 128 + the signal that has come.
 ExitStatus interrupted_status();
+
+/// While it lives, SIGINT and SIGTERM end the program at once, with the message and the status of Interrupted: for what
+/// takes long, is not asked whether it may go on and leaves nothing, such as reading a file. One at a time.
+class EndsAtOnce {
+ public:
+  /// `folders`, innermost first, are removed where they are empty; they must outlive it.
+  explicit EndsAtOnce(std::span<const std::string> folders = {});
+  ~EndsAtOnce();
+  EndsAtOnce(const EndsAtOnce&) = delete;
+  EndsAtOnce& operator=(const EndsAtOnce&) = delete;
+
+  /// For the handler of signals, of what such may call.
+  [[noreturn]] void end(int signal) const;
+
+ private:
+  std::span<const std::string> folders_;
+};
+
+/// What `make` makes, such as a scenario with its trace, under EndsAtOnce.
+template <class Make>
+auto made_or_ended(const Make& make) {
+  const EndsAtOnce making;
+  return make();
+}
 
 }  // namespace kvsim::cli

@@ -20,6 +20,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/named_things.h"
 #include "tools/cli/output_files.h"
+#include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
 #include "tools/results/calibration.h"
 #include "tools/results/replay.h"
@@ -187,15 +188,16 @@ void fit(Console& console, Options options) {
   }
   refuse_input("--out", options.out, inputs);
   refuse_input("--report", options.report, inputs);
+  options.fit.before_step = stop_if_interrupted;
+  const models::Readings readings = made_or_ended([&] { return read_all(options, catalogue); });
   std::vector<PendingFile> files;
   if (!options.out.empty()) files.emplace_back(options.out);
   if (!options.report.empty()) files.emplace_back(options.report);
-
-  options.fit.before_step = stop_if_interrupted;
-  const models::Readings readings = read_all(options, catalogue);
+  std::optional<StatusLine> line("fitting");
   const models::Calibration result = models::calibrate(
       readings, gpu, all_of<models::GpuSpec>(catalogue, models::EntryKind::gpu, &models::Catalogue::gpu),
       all_of<models::LlmSpec>(catalogue, models::EntryKind::model, &models::Catalogue::model), options.fit);
+  line.reset();
   check_host_link(result, gpu, catalogue);
   const std::string yaml = models::catalogue_yaml(result, gpu);
   models::Catalogue check = catalogue;  // what is written must load, beside or in place of what has its names

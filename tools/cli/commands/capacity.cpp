@@ -120,7 +120,7 @@ Options with_nodes(Options options) {
 
 void capacity(Console& console, const Options& options) {
   const scenario::ScenarioFile file = scenario_file(options.scenario, with_nodes(options));
-  scenario::Scenario scenario = file.load();
+  scenario::Scenario scenario = made_or_ended([&] { return file.load(); });
   if (scenario.serving.cluster.pools) {
     throw schema::InputError(
         "capacity: rates and fleets are those of replicas, and this scenario has cluster.pools: vary the rate of "

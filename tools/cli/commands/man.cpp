@@ -113,8 +113,12 @@ std::string exit_status() {
 
 std::string environment() {
   return section("ENVIRONMENT") + item(bold("NO_COLOR"), prose("Where it is set and not empty, nothing is coloured.")) +
-         item(bold("TERM"), prose("`dumb`, or nothing: no colour, and no progress on standard error. Neither is there "
-                                  "where the output is no terminal.")) +
+         item(bold("TERM"),
+              prose("`dumb`, or nothing: no colour, and no line on standard error that shows how far things have "
+                    "come. Neither is there where the output is no terminal.")) +
+         item(bold("KVSIM_PROGRESS"),
+              prose("Where standard error is no terminal, commands that simulate, search or fit say every so many "
+                    "seconds how far they have come; 0: never. 30 by default.")) +
          item(bold("KVSIM_MEASURED"), prose("Folder of measured data for `kvsim validate`."));
 }
 

@@ -1,10 +1,16 @@
 // kvsim report: results, as a page that leaves the engineer's desk.
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "models/schema/error.h"
 #include "tools/cli/command.h"
 #include "tools/cli/output_files.h"
+#include "tools/cli/signals.h"
 #include "tools/report/documents.h"
 #include "tools/report/report.h"
 #include "tools/results/numbers.h"
@@ -16,8 +22,25 @@ namespace {
 struct Options {
   std::vector<std::string> results;
   std::string out;
-  std::string format = "html";
+  std::string format;  ///< empty: as the ending of `out` says
 };
+
+/// What pages of a format are called, and no other.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kEndings{
+    {{".html", "html"}, {".htm", "html"}, {".md", "md"}}};
+
+/// Throws schema::InputError where the file is called what its contents are not.
+std::string format_of(const Options& options) {
+  for (const auto& [ending, format] : kEndings) {
+    if (!options.out.ends_with(ending) || options.format == format) continue;
+    if (options.format.empty()) return std::string(format);
+    throw schema::InputError(
+        fmt::format("--out: {} is called {}, and --format {} writes {}: expected another name or "
+                    "format",
+                    options.out, ending, options.format, options.format == "csv" ? "a folder" : options.format));
+  }
+  return options.format.empty() ? "html" : options.format;
+}
 
 void write_file(const std::string& path, const std::string& text) {
   PendingFile file(path);
@@ -26,20 +49,23 @@ void write_file(const std::string& path, const std::string& text) {
 }
 
 void write_report(Console& console, const Options& options) {
-  if (options.format == "csv" && options.out.empty()) {
+  const std::string format = format_of(options);
+  if (format == "csv" && options.out.empty()) {
     throw schema::InputError("report --format csv: a file a plot, so it needs a folder: --out DIR");
   }
   const std::vector<std::string> inputs = report::files_of(options.results);
   refuse_input("--out", options.out.empty() ? "report.html" : options.out, inputs);
+  std::optional<EndsAtOnce> reading(std::in_place);
   const page::Page report = report::make_report(report::read_inputs(options.results));
-  if (options.format == "csv") {
+  reading.reset();
+  if (format == "csv") {
     const auto files = page::to_csv(report);
     OutputFolder folder(options.out, {files.empty() ? "plot.csv" : files.front().first}, inputs);
     folder.write(files);
     console.print(fmt::format("{}: the data of {} plots\n", options.out, files.size()));
     return;
   }
-  if (options.format == "md") {
+  if (format == "md") {
     const std::string text = page::to_markdown(report);
     if (options.out.empty()) {
       console.print(text);
@@ -68,7 +94,8 @@ std::function<void(Console&)> declare(CLI::App& app) {
                  "Of csv the folder")
       ->type_name("FILE");
   app.add_option("--format", options->format,
-                 "html: one page that needs nothing else; md: for a pull request;\ncsv: the data of every plot")
+                 "html: one page that needs nothing else; md: for a pull request;\ncsv: the data of every plot. "
+                 "Default: what the ending of --out says, else html")
       ->check(CLI::IsMember({"html", "md", "csv"}))
       ->type_name("NAME");
   return [options](Console& console) { write_report(console, *options); };

@@ -1,5 +1,6 @@
 // kvsim validate: published and measured figures beside what the simulator makes of them.
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 
 #include "models/schema/error.h"
 #include "tools/cli/command.h"
+#include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
 #include "tools/results/section.h"
 #include "tools/validation/figures_page.h"
@@ -51,10 +53,12 @@ void validate(Console& console, const Options& options) {
     if (interrupted()) throw Interrupted();
   };
   std::vector<validation::Figure> figures;
+  std::optional<StatusLine> line("simulating what is compared");
   for (const validation::Group* group : groups) {
     for (validation::Figure& f : group->figures(inputs)) figures.push_back(std::move(f));
     if (interrupted()) throw Interrupted();
   }
+  line.reset();
   print(console, options, figures, inputs.measured);
   if (const std::size_t outside = validation::tally(figures).outside; outside > 0) {
     throw std::runtime_error(fmt::format("{} figure{} outside {} tolerance", outside, outside == 1 ? " is" : "s are",

@@ -6,6 +6,8 @@
 
 #include "tools/cli/commands/workload.h"
 #include "tools/cli/output_files.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/signals.h"
 #include "tools/results/section.h"
 #include "tools/results/traffic.h"
 
@@ -35,9 +37,13 @@ void fit(Console& console, const FitOptions& options) {
     for (const std::string& name : results::fit_chart_names()) names.push_back(name);
     folder.emplace(options.out, names, std::vector<std::string>{options.trace});
   }
+  std::optional<StatusLine> line("reading and fitting");
+  std::optional<EndsAtOnce> reading_and_fitting(folder ? folder->made() : std::span<const std::string>());
   const traffic::TrafficSample sample = traffic::read_sample(format, options.trace, reading);
   const results::FitOutcome outcome{traffic::fit_traffic(sample, options.sessions), options.trace,
                                     std::string(format.name)};
+  reading_and_fitting.reset();
+  line.reset();
   const std::string document = results::json_text(results::fit_document(outcome)), yaml = results::fit_yaml(outcome);
   if (folder) {
     std::vector<std::pair<std::string, std::string>> files{{kFragment, yaml}, {kDocument, document}};
@@ -62,6 +68,7 @@ void compare(Console& console, const CompareOptions& options) {
     return traffic::read_sample(reading.trace_format(), trace, reading.options());
   };
   (void)other.options();  // before the first is read
+  const EndsAtOnce reading_and_printing;
   const traffic::TrafficSample a = sample(options.a, options.reading), b = sample(options.b, other);
   const results::TraceComparison outcome{traffic::compare_traffic(a, b), options.a, options.b};
   if (options.json) {

@@ -127,7 +127,7 @@ scenario::Scenario scenario_of(const Options& options) {
     const scenario::Scenario written = scenario::ScenarioFile(options.scenario, changes).parse();
     if (!written.workload.trace) changes.push_back(fmt::format("workload.requests={}", options.requests));
   }
-  scenario::Scenario s = scenario::load_scenario(options.scenario, changes);
+  scenario::Scenario s = made_or_ended([&] { return scenario::load_scenario(options.scenario, changes); });
   check(s, options);
   refuse_input("--out", options.out, files_read(s));
   return s;

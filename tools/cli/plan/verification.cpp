@@ -91,6 +91,7 @@ planner::Explanation explained(const results::PlanOutcome& outcome, const PlanOp
   how.replications = options.replications;
   how.jobs = options.jobs;
   how.go_on = [] { return !interrupted(); };
+  const StatusLine line("simulating what the plan rests on");
   planner::Explanation explanation = planner::explain(outcome.scenario, outcome.plan, how);
   if (explanation.interrupted) throw Interrupted();
   return explanation;
@@ -103,7 +104,7 @@ planner::SimulatedPlan simulated(const results::PlanOutcome& outcome, const Plan
     search.seeds = *options.replications;
     search.first_seeds = std::min(search.first_seeds, search.seeds);
   }
-  StatusLine line;
+  StatusLine line("simulating plans");
   std::mutex mutex;
   search.progress = [&](std::size_t done, std::size_t known) {
     const std::lock_guard lock(mutex);
