@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a machine does to a program: kill -9, Ctrl-C, SIGTERM, no memory, a full disk, another process in the same folder.
 
-  tests/attack/survival.py KVSIM [--seed 1] [--seconds 120] [--count N] [--jobs 2] [--kind kill|stop|memory|disk|two] [--disk DIR]
+  tests/attack/survival.py KVSIM [--seed 1] [--seconds 120] [--count N] [--jobs 2] [--kind KIND] [--disk DIR]
 
   kill    sweep, capacity and reproduce are killed at random moments and started again, until they are done: the files are those of
           a run that nobody disturbed, byte for byte, beside hidden ones that were being written.
@@ -10,12 +10,15 @@
   memory  every command under a limit of its address space: it ends with a message and status 1, or as without a limit.
   disk    every command that writes, with files that may not grow beyond a random size, or with --disk in a folder on a small
           disk: it ends with a message and status 1 or as without a limit; a file that it leaves is whole, a journal goes on.
+  full    the same on a disk of its own that is as small, where this machine lets one be mounted.
+  stdout  every command with standard output on a full disk: a message and status 1, and no file.
   two     two different sweeps into one folder at the same instant: one is refused, and the other's files are whole.
 
 Number N of a seed is the same attack, but for the moment at which a signal finds the program. Status 1 if anything was found.
 """
 import os
 import pathlib
+import re
 import resource
 import shutil
 import signal
@@ -25,6 +28,7 @@ import tempfile
 import time
 
 from attack import arguments, fight, limited, shown
+from files import CONFIG
 
 SCENARIO = """name: small
 model: llama-3.1-8b
@@ -66,13 +70,42 @@ STOPPED = {"run": ["run", "small.yaml", *LONG], "compare": ["compare", "drafting
            "info": ["workload", "info", "big.csv", "--format", "csv"],
            "generate": ["workload", "generate", "small.yaml", "--requests", "100000000", "--out", "trace.csv"],
            "calibrate": ["calibrate", "fit", "linear.csv", "--gpu", "h100-sxm", "--out", "mine.yaml"]}
+POINTS = "id,backend,model_path,system,isl,osl,concurrency,ttft_ms,tpot_ms\na,vllm,llama-3.1-8b,h200,100,20,3,40,5\n"
+FIT = ["calibrate", "fit", "short.csv", "--gpu", "h100-sxm", "--cross-validate", "none"]
 WRITING = {"run": ["run", "small.yaml", "--out"], "compare": ["compare", "drafting.yaml", "--out"], "sweep": [*SWEEP, "--out"],
            "capacity": [*SAVED["capacity"][0], "--out"], "plan": ["plan", "drafting.yaml", "--out"],
            "reproduce": [*SAVED["reproduce"][0], "--out"],
            "fit": ["workload", "fit", "made.csv", "--format", "csv", "--out"], "report": ["report", "results", "--out"],
-           "generate": ["workload", "generate", "small.yaml", "--requests", "5000", "--out"]}
-FILES = {"report": "report.html", "generate": "made.csv"}  # what writes a file and no folder
+           "generate": ["workload", "generate", "small.yaml", "--requests", "5000", "--out"],
+           "timeline": ["run", "small.yaml", "--trace-out"], "packed timeline": ["run", "small.yaml", "--trace-out"],
+           "requests": ["run", "small.yaml", "--requests"], "markdown": ["report", "results", "--format", "md", "--out"],
+           "plots": ["report", "results", "--format", "csv", "--out"],
+           "backtest": ["backtest", "points.csv", "--out"],
+           "calibrate": [*FIT, "--out"], "calibrate's report": [*FIT, "--report"],
+           "import": ["model", "import", "config.json", "--out"]}
+# What writes a file and no folder.
+FILES = {"report": "report.html", "generate": "made.csv", "timeline": "t.json", "packed timeline": "t.json.gz",
+         "requests": "requests.csv", "markdown": "report.md", "calibrate": "mine.yaml", "calibrate's report": "mine.md",
+         "import": "model.yaml"}
+PRINTING = {**{name: words[:-1] for name, words in WRITING.items() if name not in ("report", "plots")}, "check": ["check", "small.yaml"],
+            "show": ["show", "h100-sxm"], "list": ["list", "gpus"], "schema": ["schema"], "reference": ["schema", "--markdown"],
+            "metrics": ["schema", "--results", "--markdown"], "man": ["man"], "completion": ["completion", "bash"],
+            "help": ["run", "--help"], "version": ["--version"], "info": ["workload", "info", "made.csv", "--format", "csv"],
+            "compare traces": ["workload", "compare", "made.csv", "made.csv", "--format", "csv"],
+            "validate": ["validate", "--group", "links"], "errors": ["backtest"], "experiments": ["reproduce", "--list"]}
 NOT_COMPARED = {"timing.json"}
+KINDS = ["kill", "stop", "memory", "disk", "full", "stdout", "two"]
+
+
+def apart():
+    """What runs a command with mounts of its own; nothing where that is not allowed."""
+    for words in (["unshare", "-m"], ["unshare", "-rm"]):
+        try:
+            if subprocess.run([*words, "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True).returncode == 0:
+                return words
+        except OSError:
+            break
+    return []
 
 
 def cpu_seconds(pid):
@@ -86,10 +119,11 @@ def cpu_seconds(pid):
 
 def contents(folder):
     folder = pathlib.Path(folder)
+    read = lambda path: re.sub(rb"planned in [\d.,]+ \w+", b"planned", path.read_bytes())  # a page says how long it took
     if folder.is_file():
-        return {"": folder.read_bytes()}
+        return {"": read(folder)}
     # A journal has points in the order in which they finished.
-    return {str(p.relative_to(folder)): b"".join(sorted(p.read_bytes().splitlines(True))) if p.suffix == ".jsonl" else p.read_bytes()
+    return {str(p.relative_to(folder)): b"".join(sorted(p.read_bytes().splitlines(True))) if p.suffix == ".jsonl" else read(p)
             for p in sorted(folder.rglob("*")) if p.is_file() and p.name not in NOT_COMPARED}
 
 
@@ -97,6 +131,7 @@ class Attacks:
     def __init__(self, args, folder):
         self.args, self.inputs = args, folder
         self.undisturbed = {}
+        self.apart = apart()
 
     def prepare(self):
         (self.inputs / "small.yaml").write_text(SCENARIO)
@@ -117,6 +152,10 @@ class Attacks:
             for n in range(1024, 1024 * 61, 1024):
                 for m in range(1, 101):
                     table.write(f"h100_sxm,vllm,1,x,bfloat16,{m},{n},4096,{1 + (n // 1024 * 37 + m * 101) % 89 / 100}\n")
+        with open(self.inputs / "linear.csv") as table, open(self.inputs / "short.csv", "w") as short:
+            short.writelines(line for i, line in enumerate(table) if i % 150 == 0)
+        (self.inputs / "points.csv").write_text(POINTS)
+        (self.inputs / "config.json").write_text(CONFIG)
         self.must(["run", "small.yaml", "--out", "results"])
         for name in {*SAVED, *WRITING}:
             out = pathlib.Path("whole") / name
@@ -235,6 +274,39 @@ class Attacks:
                 wrong = self.half_written(name, target)
             return f"{name} with {most} bytes a file", process.returncode, wrong, words
 
+    def full(self, draw):
+        name = draw.choice(sorted(WRITING))
+        most = draw.randrange(1, 2 + 2 * sum(len(b) for b in self.undisturbed[name].values()) // 4096) * 4096
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as kept:
+            words = [*WRITING[name], str(pathlib.Path(folder) / FILES.get(name, "out"))]
+            # What is on the disk goes with it, hence the copy.
+            script = (f'mount -t tmpfs -o size={most} none "$1" || exit 99; "$2" "${{@:4}}"; status=$?; '
+                      'cp -a "$1/." "$3"; exit $status')
+            process = subprocess.run([*self.apart, "bash", "-c", script, "bash", folder, self.args.kvsim, kept, *words], cwd=self.inputs,
+                                     capture_output=True, text=True, errors="replace", preexec_fn=limited)
+            wrong = self.ended(process, process.stderr, words)
+            target = pathlib.Path(kept) / FILES.get(name, "out")
+            if not wrong and target.exists():
+                wrong = self.half_written(name, target)
+            hidden = [p.name for p in pathlib.Path(kept).rglob(".*")]
+            if not wrong and hidden:
+                wrong = f"files left: {hidden}"
+            return f"{name} on a disk of {most} bytes", process.returncode, wrong, words
+
+    def stdout(self, draw):
+        name = draw.choice(sorted(PRINTING))
+        with tempfile.TemporaryDirectory() as folder, open("/dev/full", "w") as full:
+            words = [w if not (self.inputs / w).is_file() else str(self.inputs / w) for w in PRINTING[name]]
+            words = [str(self.inputs / w) if w == "results" else w for w in words]
+            process = subprocess.run([self.args.kvsim, *words], cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True,
+                                     errors="replace", preexec_fn=limited)
+            wrong = self.ended(process, process.stderr, words)
+            if not wrong and process.returncode == 0:
+                wrong = "status 0, and nothing was printed"
+            if not wrong and contents(folder):
+                wrong = f"files left: {sorted(contents(folder))}"
+            return f"{name} to a full disk", process.returncode, wrong, words
+
     def two(self, _):
         with tempfile.TemporaryDirectory(dir=self.args.disk) as folder:
             out = pathlib.Path(folder) / "out"
@@ -252,7 +324,7 @@ class Attacks:
             return "two sweeps", max(statuses), wrong, other
 
     def __call__(self, draw, number):
-        kinds = ["kill", "stop", "memory", "disk", "two"]
+        kinds = [kind for kind in KINDS if kind != "full" or self.apart]
         kind = self.args.kind or kinds[number % len(kinds)]
         tried, status, wrong, words = getattr(self, kind)(draw)
         line = shown([self.args.kvsim, *words])
@@ -261,7 +333,7 @@ class Attacks:
 
 def main():
     parser = arguments(__doc__)
-    parser.add_argument("--kind", choices=["kill", "stop", "memory", "disk", "two"])
+    parser.add_argument("--kind", choices=KINDS)
     parser.add_argument("--disk", help="folder on a small disk to write to")
     parser.add_argument("--grace", type=float, default=2, help="seconds of computing in which a signal ends a command")
     args = parser.parse_args()
