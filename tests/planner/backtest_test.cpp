@@ -65,7 +65,7 @@ TEST(PublishedNames, TokensOfAnIterationAreNumbersAndWhatThePointHas) {
       with(term);
       ADD_FAILURE() << term;
     } catch (const schema::InputError& e) {
-      EXPECT_EQ(std::string(e.what()), "p.yaml:5:37: launches[0].iteration: \"" + term +
+      EXPECT_EQ(std::string(e.what()), "p.yaml:5:26: launches.0.iteration: \"" + term +
                                            "\" is no number of tokens, expected a whole number, isl or clients");
     }
   }
