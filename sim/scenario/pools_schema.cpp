@@ -184,6 +184,8 @@ constexpr std::array kReplicaKeys{
         "what an engine does is known of replicas: give schedule.max_batched_tokens, block_size and asynchronous"},
     ReplicaKey{"schedule.receive_interval", "nodes of pools see new requests at once: remove this key"},
     ReplicaKey{"schedule.batch_wait", "nodes of pools hold nobody back: remove this key"},
+    ReplicaKey{"schedule.unplaced", "belongs to the staggered schedule of replicas: remove this key"},
+    ReplicaKey{"schedule.blocking_loads", "nodes of pools load beside decoding: remove this key"},
     ReplicaKey{"schedule.prefill_order", "nodes of pools compute prompts beside decoding: remove this key"},
     ReplicaKey{"schedule.reserve", "nodes of pools reserve prompts: remove this key"},
     ReplicaKey{"schedule.preempted", "nodes of pools preempt nobody: remove this key"},

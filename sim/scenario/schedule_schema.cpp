@@ -51,6 +51,12 @@ ObjectSchema<serving::ScheduleConfig> schedule_schema() {
   s.optional("arrival_slack", &ScheduleConfig::arrival_slack, integer().non_negative().at_most(64),
              "staggered: iterations between the end of a reload's link reservation and its verification; by default 0 "
              "(as published) for layerwise arrival, 1 for whole");
+  using serving::Unplaced;
+  s.optional("unplaced", &ScheduleConfig::unplaced,
+             choice<Unplaced>({{"drafts_on", Unplaced::drafts_on, "it keeps its KV and asks again in every iteration"},
+                               {"waits", Unplaced::waits,
+                                "it gives up its GPU memory and waits to be admitted again, as published"}}),
+             "staggered: what becomes of a request whose next verification finds no place after it was verified");
   s.optional("max_requests", &ScheduleConfig::max_requests, integer().at_least(1).at_most(1e6),
              "requests running at once on a replica");
   s.optional("max_batched_tokens", &ScheduleConfig::max_batched_tokens, integer().at_least(1).at_most(1e8),
@@ -66,6 +72,9 @@ ObjectSchema<serving::ScheduleConfig> schedule_schema() {
              "where nothing decodes, they are seen at once (SGLang: scheduler-recv-interval)");
   s.object("batch_wait", &ScheduleConfig::batch_wait, batch_wait_schema(), Presence::optional,
            "how long requests that could begin are held back while others decode; by default not at all");
+  s.optional("blocking_loads", &ScheduleConfig::blocking_loads, boolean(),
+             "an iteration waits for the KV of stored prompts that enter with it, and all who decode with it "
+             "(LMCache below vLLM unless enable_async_loading); by default it comes beside iterations");
   s.optional("prefill_order", &ScheduleConfig::prefill_order, models::prefill_order_words(),
              "how prompts and decoding share iterations; by default mixed");
   s.optional("reserve", &ScheduleConfig::reservation, models::kv_reservation_words(),

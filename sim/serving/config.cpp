@@ -342,6 +342,12 @@ void check_engine_rules(const ServingConfig& config, const DecodePolicy& decode)
                     "is not known: use mixed, or decode policy full_kv or lossy",
                     decode.name));
   }
+  if (config.schedule.blocking_loads && (!plain || reuses_chunks(config.prefill))) {
+    throw ConfigurationError(
+        "schedule.blocking_loads",
+        fmt::format("what becomes of {} while iterations wait for what is loaded is not known: load beside iterations",
+                    plain ? "chunks that are computed in iterations" : "drafts, reloads and fetches"));
+  }
   if (config.schedule.reserves_output() && (!plain || decode.holds_part())) {
     throw ConfigurationError("schedule.reserve",
                              fmt::format("prompt_and_output reserves the full KV of all tokens, and decode policy {} "

@@ -211,18 +211,26 @@ struct BatchWait {
   std::optional<std::int64_t> requests;  ///< until there are so many of them; none: however many
 };
 
+/// What becomes of a request whose next verification finds no place in the rings after it was verified.
+enum class Unplaced {
+  drafts_on,  ///< it keeps its KV and asks again in every iteration
+  waits       ///< it gives up its GPU memory and waits to be admitted again (VeriCache, Algorithm 1)
+};
+
 struct ScheduleConfig {
   std::string policy = "fcfs";
   std::int64_t window = 128;                  ///< staggered: iterations looked ahead (W)
   std::optional<ReloadArrival> arrival;       ///< none: layerwise, between pools whole
   std::optional<std::int64_t> arrival_slack;  ///< staggered: windows between a reload's last one and its verification;
                                               ///< none: 0 for layerwise arrival, 1 for whole
+  Unplaced unplaced = Unplaced::drafts_on;    ///< staggered
   std::int64_t max_requests = 256;            ///< running at once on a replica
   std::int64_t max_batched_tokens = 2048;     ///< tokens of a step, decode and prefill chunks together
   std::int64_t block_tokens = 16;             ///< KV is allocated in blocks of this many tokens
   bool asynchronous = false;                  ///< an iteration is decided when the one before it begins
   std::int64_t receive_interval = 1;          ///< iterations of decoding alone between two looks at new requests
   BatchWait batch_wait;
+  bool blocking_loads = false;                        ///< no step begins while KV of prompts comes that was stored
   std::optional<models::PrefillOrder> prefill_order;  ///< none: mixed
   std::optional<models::KvReservation> reservation;   ///< none: prompt
   std::optional<models::PreemptedKv> preempted;       ///< none: dropped

@@ -70,6 +70,8 @@ class Replica final : private machine::StepOwner,
   // Iterations (replica_step.cpp).
   void begin_step() override;
   void end_step() override;
+  bool loads_first();
+  void admit_before_step();
   void batch_decoding();
   [[nodiscard]] bool decodes_steadily() const { return !env_.decode.verifies && steady_.possible(Work::decode); }
   bool batch_steadily();
@@ -129,6 +131,7 @@ class Replica final : private machine::StepOwner,
   ForwardPass pass_;
   std::vector<Request*> over_;  // with one step; kept for its memory
   std::int64_t outstanding_tokens_ = 0;
+  bool entered_ = false;  // who enters with the coming step has, which waits for what is loaded of them
 };
 
 }  // namespace kvsim::serving

@@ -19,13 +19,15 @@ void Replica::begin_step() {
     gpus_.wait_for_link(true);
     return;
   }
+  const bool blocks = env_.config.schedule.blocking_loads;
+  if (blocks && !loads_first()) return;
   if (env_.decode.verifies) {
     const std::span<Request* const> asked = scheduling_.begin_iteration();
     for (Request* r : asked) steady_.update(*r);
     reloads_.begin_step(asked);
     reloads_.start(scheduling_.plan());
   }
-  admission_.begin_step(pass_.computes_prompts());
+  if (!blocks) admission_.begin_step(pass_.computes_prompts());
   pass_.clear();
   fetched_.begin_step();
   proposals_.begin_step(roster_.decoding());
@@ -45,6 +47,33 @@ void Replica::begin_step() {
   admission_.step_begun();
   stretch_.begin(pass_, roster_.prefilling().empty() && !assembly_.works() && admission_.waits_for_event());
   has_work() ? run_step() : go_idle();
+}
+
+/// With blocking loads. False: the step waits for KV of somebody who enters with it.
+bool Replica::loads_first() {
+  if (!std::exchange(entered_, true)) {
+    admission_.begin_step(pass_.computes_prompts());
+    admit_before_step();
+    if (roster_.running() == 0 && admission_.decide_now()) admit_before_step();
+  }
+  if (!roster_.loading().empty()) {
+    interference_.steps_run(false);
+    gpus_.wait_for_link(true);
+    return false;
+  }
+  entered_ = false;
+  return true;
+}
+
+/// Whoever finds a place beside what the step has to do anyway.
+void Replica::admit_before_step() {
+  auto budget = env_.config.schedule.max_batched_tokens - static_cast<std::int64_t>(roster_.decoding().size());
+  const auto has_work = [&budget](const Request& r) { budget -= r.prefill_target - r.prefill_done; };
+  for (const Request* r : roster_.prefilling()) has_work(*r);
+  while (const std::optional<Admitted> admitted = admission_.next(budget)) {
+    enter(*admitted);
+    if (admitted->request.phase == Phase::prefilling) has_work(admitted->request);
+  }
 }
 
 void Replica::run_step() {
@@ -145,6 +174,7 @@ void Replica::batch_prefill() {
     budget -= batch_chunk(*r, budget);
   }
   reloads_.full_kv().batch(roster_.decoding(), budget, pass_.work);
+  if (env_.config.schedule.blocking_loads) return;  // who has a place is there already
   while (const std::optional<Admitted> admitted = admission_.next(budget)) {
     enter(*admitted);
     if (admitted->request.phase == Phase::prefilling) budget -= batch_chunk(admitted->request, budget);
@@ -257,7 +287,8 @@ void Replica::apply_decoding() {
   for (const StepEntry& e : pass_.entries) {
     if (e.work != Work::verify || !e.stands()) continue;
     Request& r = *e.request;
-    if (resize_held(r, std::max(demand_.decoding(r), r.settling ? r.kv.held() : 0))) scheduling_.verified(r);
+    const bool stays = resize_held(r, std::max(demand_.decoding(r), r.settling ? r.kv.held() : 0));
+    if (stays && !scheduling_.verified(r)) preempt(r);
   }
   secure_reload_room();
 }

@@ -84,8 +84,9 @@ class SchedulePolicy {
   /// Who is asked about one request is asked about all, and also where one was verified, has come or is gone.
   [[nodiscard]] virtual bool decides_together() const { return false; }
 
-  /// The request was verified and begins its next round (it has tokens left to generate).
-  virtual void verified(const Request& /*request*/, const ReplicaView&) {}
+  /// The request was verified and begins its next round (it has tokens left to generate). False: there is no place for
+  /// that, and it waits to be admitted again; removed() follows.
+  virtual bool verified(const Request& /*request*/, const ReplicaView&) { return true; }
 
   /// The request has finished or was preempted: withdraw what was reserved for it.
   virtual void removed(const Request& /*request*/) {}

@@ -50,10 +50,11 @@ bool Scheduling::drafted(Request& r) {
   return true;
 }
 
-void Scheduling::verified(Request& r) {
+bool Scheduling::verified(Request& r) {
   tell_passed();
-  policy_->verified(r, view());
+  if (!policy_->verified(r, view())) return false;
   ask(r);
+  return true;
 }
 
 void Scheduling::removed(Request& r) {

@@ -40,8 +40,8 @@ class Scheduling {
   void kv_arrived(Request& r);
   /// It has drafted what its round asks for, or all that it may. False: what was decided stands.
   bool drafted(Request& r);
-  /// It was verified, and begins its next round.
-  void verified(Request& r);
+  /// It was verified, and begins its next round. False: it has to be pushed out (SchedulePolicy::verified).
+  [[nodiscard]] bool verified(Request& r);
   /// It has finished or is pushed out.
   void removed(Request& r);
 

@@ -219,6 +219,10 @@ class ReportTest(unittest.TestCase):
         self.assertGreater(page, 0.9)
         self.assertGreater(ratio, 4.5)
         self.assertEqual("none", self.script("return getComputedStyle(document.querySelector('nav')).display"))
+        self.assertEqual(["avoid", "avoid"], self.script(
+            "const s = getComputedStyle(document.querySelector('section h2')); return [s.breakAfter, s.breakInside]"))
+        self.assertNotEqual("none", self.script(
+            "return getComputedStyle(document.querySelector('.canvas svg')).maxHeight"))  # no page cuts a plot
         printed = base64.b64decode(self.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
         self.assertTrue(printed.startswith(b"%PDF"))
         pages = len(re.findall(rb"/Type\s*/Page\b(?!s)", printed))

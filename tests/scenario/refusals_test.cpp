@@ -68,6 +68,11 @@ INSTANTIATE_TEST_SUITE_P(
             "small.yaml:14:11: schedule.prefill_order: what becomes of the drafts or fetches of decode policy "
             "draft_verify while prefill_first lets decoding wait is not known: use mixed, or decode policy full_kv or "
             "lossy"},
+        Refusal{"DraftsWhileLoadsBlock",
+                {{"staggered", "staggered, blocking_loads: true"}},
+                "small.yaml:14:47: schedule.blocking_loads: what becomes of drafts, reloads and fetches while "
+                "iterations wait "
+                "for what is loaded is not known: load beside iterations"},
         Refusal{"ReservedOutputsOfCompressedKv",
                 {{"draft_verify, compressor: kvzip, keep_ratio: 0.25, draft_length: 20",
                   "lossy, compressor: kvzip, keep_ratio: 0.25"},

@@ -59,6 +59,8 @@ RC_GTEST_PROP(Conservation, HoldsForRandomConfigurations, ()) {
   }
   if (full && *rc::gen::arbitrary<bool>()) schedule.reservation = models::KvReservation::prompt_and_output;
   if (*rc::gen::arbitrary<bool>()) schedule.preempted = models::PreemptedKv::cached;
+  if (*rc::gen::arbitrary<bool>()) schedule.unplaced = serving::Unplaced::waits;
+  schedule.blocking_loads = (full || policy == "lossy") && *rc::gen::arbitrary<bool>();
   schedule.receive_interval = *rc::gen::element(1, 1, 5, 40);
   schedule.batch_wait.iterations = *rc::gen::element(0, 0, 4, 60);
   const planner::ExperimentResult r = planner::run_experiment(s);

@@ -198,6 +198,23 @@ schedule: {policy: staggered, window: 30}
   EXPECT_LT(m.e2e_s.max(), 40);
 }
 
+TEST(Policies, ARequestWithoutAPlaceForItsNextVerificationDraftsOnOrWaits) {
+  // Sixteen windows of the link have room for the reloads of four or five requests, and ten are there.
+  const Measurements drafts_on = run_policy("draft_verify:staggered", {"schedule.window=16"});
+  const Measurements waits = run_policy("draft_verify:staggered", {"schedule.window=16", "schedule.unplaced=waits"});
+  EXPECT_EQ(drafts_on.preemptions, 0U);
+  EXPECT_GT(waits.preemptions, 60U);
+  EXPECT_EQ(waits.completed, 60U);
+  EXPECT_EQ(waits.output_tokens, drafts_on.output_tokens);
+}
+
+TEST(Policies, WhereNoWindowHoldsAnyReloadNobodyIsSentToWaitForOne) {
+  const Measurements m = run_policy("draft_verify:staggered",
+                                    {"schedule.window=2", "schedule.unplaced=waits", "cluster.host.link.read=5 GB/s"});
+  EXPECT_EQ(m.completed, 60U);
+  EXPECT_EQ(m.preemptions, 0U);
+}
+
 TEST(Policies, AWindowShorterThanThePrefillDoesNotHoldAnybodyUp) {
   // 16k tokens in chunks of 64 take 250 iterations, the window looks 32 ahead.
   const std::vector<std::string> sets = {"prefill=recompute", "decode.compressor=fast-kvzip", "schedule.window=32",

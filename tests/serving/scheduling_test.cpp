@@ -34,6 +34,7 @@ constexpr std::int64_t kMs = 1'000'000;
 
 struct Served {
   Names iterations;
+  std::vector<validation::RecordedSlice> slices;
   serving::SimulationOutcome outcome;
 };
 
@@ -44,7 +45,8 @@ Served run(std::vector<models::RequestSpec> requests, const std::vector<std::str
   validation::RecordingTrace trace;
   Served result;
   result.outcome = systems::simulate(small_scenario(all).serving, feed, {&trace, {}, true});
-  for (const validation::RecordedSlice& s : trace.track("/GPU")) result.iterations.push_back(s.name);
+  result.slices = trace.track("/GPU");
+  for (const validation::RecordedSlice& s : result.slices) result.iterations.push_back(s.name);
   return result;
 }
 
@@ -118,6 +120,37 @@ TEST(ReceiveInterval, AfterAChunkAndWhereNothingDecodesRequestsAreSeenAtOnce) {
             (Names{"prefill", "decode+prefill", "decode"}));
   EXPECT_EQ(iterations({request(0, 0, 1000, 1), request(1, 200 * kMs, 100, 1)}, {"schedule.receive_interval=100"}),
             (Names{"prefill", "prefill"}));
+}
+
+/// The longest time without an iteration between two of them: 40 tokens of one request are decoded, and a second comes
+/// meanwhile whose prompt is stored: 3.9 GB, 66 ms.
+double longest_pause_s(std::vector<std::string> overrides) {
+  overrides.insert(overrides.begin(), {"prefill=stored", "cluster.host.link.read=60 GB/s"});
+  const Served r = run({request(0, 0, 1000, 40), request(1, 50 * kMs, 30000, 3)}, overrides);
+  EXPECT_EQ(r.outcome.measured.completed, 2U);
+  double longest = 0;
+  for (std::size_t i = 1; i < r.slices.size(); ++i) {
+    longest = std::max(longest, r.slices[i].begin_s - r.slices[i - 1].end_s);
+  }
+  return longest;
+}
+
+TEST(BlockingLoads, HoldUpEverybodyWhoDecodes) {
+  EXPECT_LT(longest_pause_s({}), 1e-6);
+  EXPECT_NEAR(longest_pause_s({"schedule.blocking_loads=true"}), 30000.0 * 131072 / 60e9, 1e-3);
+  EXPECT_NEAR(longest_pause_s({"schedule.blocking_loads=true", "schedule.asynchronous=true"}), 30000.0 * 131072 / 60e9,
+              1e-3);
+}
+
+TEST(BlockingLoads, TakeNothingFromWhatComputesItsPrompts) {
+  const std::vector<models::RequestSpec> requests{request(0, 0, 3000, 4), request(1, kMs, 100, 1),
+                                                  request(2, 90 * kMs, 500, 2)};
+  for (const std::vector<std::string>& more : {Names{}, Names{"schedule.asynchronous=true", "schedule.max_requests=1"},
+                                               Names{"schedule.prefill_order=prefill_first"}}) {
+    std::vector<std::string> blocking = more;
+    blocking.emplace_back("schedule.blocking_loads=true");
+    EXPECT_EQ(run(requests, more).outcome.measured.e2e_s.mean(), run(requests, blocking).outcome.measured.e2e_s.mean());
+  }
 }
 
 TEST(BatchWait, HoldsPromptsBackForSoManyIterationsWhileOthersDecode) {

@@ -106,11 +106,11 @@ ExperimentFile small(const std::string& from = "", const std::string& to = "") {
 }
 
 std::string complaint(const std::string& from, const std::string& to) {
+  Runs runs({});
   try {
-    Runs runs({});
     static_cast<void>(reproduce({small(from, to)}, runs, false));
-    EXPECT_EQ(runs.simulated(), 0U) << "something ran";
   } catch (const schema::InputError& e) {
+    EXPECT_EQ(runs.simulated(), 0U) << "something ran";
     return e.what();
   }
   return "(none)";
@@ -129,7 +129,7 @@ TEST(Experiments, SimulateEachRunOnceAndShareIt) {
 TEST(Experiments, MayAskForTheClosedFormsIdealSpeedup) {
   Runs runs({});
   const Reproduced r =
-      reproduce({small("gain({x})", "run(draft_verify, 8).ideal_speedup({x}, 0.25)")}, runs, false).at(0);
+      reproduce({small("gain({x})", "run(draft_verify, 8).ideal_speedup({x}, 0.25, published)")}, runs, false).at(0);
   // Contexts of 2k tokens nearly all fit in full, so that there is little to gain, and never less than nothing.
   for (const double ideal : r.panels.at(0).at(0).values) {
     EXPECT_GE(ideal, 1 - 1e-9);
@@ -240,8 +240,25 @@ TEST(Experiments, ThatAreWrongAreRefusedBeforeAnythingRuns) {
             "fig.yaml:5:61: panels.0.x.over.rows.1: \"8\" is there already");
   EXPECT_EQ(complaint("    series:\n", "    series:\n      - {name: ours, simulated: \"1\"}\n"),
             "fig.yaml:10:16: panels.0.series.1.name: there is a series \"ours\" already");
+  EXPECT_EQ(complaint("gain({x})", "gain({x}) / (8 - 8)"),
+            "fig.yaml:9:33: panels.0.series.0.simulated: division by 0 in \"gain(8) / (8 - 8)\"");
   EXPECT_EQ(complaint("over: {columns: x, rows: [\"8\",", "logarithmic: true, over: {columns: x, rows: [\"0\","),
             "fig.yaml:5:75: panels.0.x.over.rows.0: 0 has no place on a logarithmic axis");
+}
+
+TEST(Experiments, HaveAPointOrAClaim) {
+  const std::string claims = "claims: [{what: x, holds: \"best.value >= 8\"}]\n";
+  const std::string points = ", points: [{at: \"8\", is: 1}]";
+  EXPECT_EQ(complaint(points, ""), "(none)");  // a claim is left
+  EXPECT_EQ(complaint(claims, ""), "(none)");
+  std::string neither = kSmall;
+  neither.erase(neither.find(claims), claims.size()).erase(neither.find(points), points.size());
+  try {
+    static_cast<void>(read_experiment(schema::read_yaml(neither, "fig.yaml"), "fig.yaml", shared()));
+    ADD_FAILURE() << "read";
+  } catch (const schema::InputError& e) {
+    EXPECT_STREQ(e.what(), "fig.yaml:5:3: panels: nothing to judge by, expected a point or a claim");
+  }
 }
 
 TEST(Experiments, HaveEachNameOnce) {

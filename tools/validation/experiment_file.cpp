@@ -156,6 +156,13 @@ schema::ObjectSchema<ExperimentFile> experiment_schema() {
          "what is taken for granted in this figure");
   s.optional("miss", &ExperimentFile::miss, text(), "what explains that it is not reproduced");
   s.exclusive({"cannot", "panels"});
+  s.check([](const ExperimentFile& file, const schema::Reporter& report) {
+    const auto published = [](const SeriesText& series) { return !series.points.empty(); };
+    const bool judged = !file.claims.empty() || std::any_of(file.panels.begin(), file.panels.end(), [&](const auto& p) {
+      return std::any_of(p.series.begin(), p.series.end(), published);
+    });
+    if (file.cannot.empty() && !judged) report.fail("panels", "nothing to judge by, expected a point or a claim");
+  });
   return s;
 }
 

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -105,11 +106,20 @@ class Reader {
       if (takes("*")) {
         value *= factor();
       } else if (takes("/")) {
-        value /= factor();
+        value /= divisor();
       } else {
         return value;
       }
     }
+  }
+
+  /// Refused where it is 0 whatever is simulated.
+  double divisor() {
+    const bool before = std::exchange(refers_, false);
+    const double value = factor();
+    if (value == 0 && !refers_) throw ExpressionError(fmt::format("division by 0 in \"{}\"", without_blanks(text_)));
+    refers_ = refers_ || before;
+    return value;
   }
 
   double factor() {
@@ -135,6 +145,7 @@ class Reader {
 
   Reference reference() {
     Reference r;
+    refers_ = true;
     r.name = word();
     if (r.name.empty()) fail("expected a number or a name");
     r.arguments = arguments();
@@ -187,6 +198,7 @@ class Reader {
   std::string_view text_;
   const LookUp& look_up_;
   std::size_t at_ = 0;
+  bool refers_ = false;  ///< what was read lately has a name in it
 };
 
 std::string parameter(const std::string& name, const Parameters& parameters) {

@@ -200,11 +200,12 @@ double planned_tokens_per_s(const Question& q) {
   return planner::plan_paths(planner::path_problem(q.run->scenario)).tokens_per_s;
 }
 
-/// RUN.ideal_speedup(x, c): over full KV, by the closed form as printed, bytes over peak bandwidths alone (VeriCache,
-/// appendix B).
+/// RUN.ideal_speedup(x, c, published | conserving): over full KV, by the closed form, bytes over peak bandwidths alone
+/// (VeriCache, appendix B), as printed or without dividing a reload by the iterations that it spans (equation 8).
 double ideal_speedup(const Question& q) {
   planner::PlanRequest request;
-  request.model = planner::TransferModel::published;
+  request.model = q.word(2, {"published", "conserving"}) == 0 ? planner::TransferModel::published
+                                                              : planner::TransferModel::conserving;
   request.refinements = planner::kNoRefinements;
   request.least_draft_length = request.most_draft_length = static_cast<std::int64_t>(q.number(0));
   request.keep_ratios = {q.number(1)};
@@ -257,7 +258,7 @@ constexpr Probe kProbes[] = {
     {"longest_pause_s", 2, true, longest_pause_s},
     {"reload_round", 3, true, reload_round},
     {"planned_tokens_per_s", 0, true, planned_tokens_per_s},
-    {"ideal_speedup", 2, true, ideal_speedup},
+    {"ideal_speedup", 3, true, ideal_speedup},
     {"accepted_deviation", 1, true, accepted_deviation},
     {"commonest_method_share", 0, true, commonest_method_share},
 };

@@ -31,8 +31,9 @@ void CommonRound::plan(const ReplicaView& view, IterationPlan& plan) {
   }
 }
 
-void CommonRound::verified(const Request& request, const ReplicaView&) {
+bool CommonRound::verified(const Request& request, const ReplicaView&) {
   removed(request);
+  return true;
 }
 
 void CommonRound::removed(const Request& request) {

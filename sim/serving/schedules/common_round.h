@@ -12,7 +12,7 @@ class CommonRound : public SchedulePolicy {
  public:
   void plan(const ReplicaView& view, IterationPlan& plan) final;
   [[nodiscard]] bool decides_together() const final { return true; }
-  void verified(const Request& request, const ReplicaView& view) final;
+  bool verified(const Request& request, const ReplicaView& view) final;
   void removed(const Request& request) final;
 
  protected:

@@ -4,7 +4,8 @@
 // Belief and fact: rings count iterations, the link counts nanoseconds. When a reload has not arrived at its
 // iteration, the request goes on drafting up to the draft limit, then stalls; it is verified as soon as the KV is
 // there, and the round counts as late. A request for which ADMIT finds no place keeps its compressed KV, goes on
-// drafting and asks again every iteration.
+// drafting and asks again every iteration; or, where that is after a verification and schedule.unplaced says so, it
+// gives up its memory and waits to be admitted again.
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
@@ -19,7 +20,8 @@ namespace {
 class Staggered final : public SchedulePolicy {
  public:
   explicit Staggered(const ScheduleConfig& config)
-      : rings_(config.window, config.arrival_slack.value_or(config.arrival == ReloadArrival::whole ? 1 : 0)) {}
+      : rings_(config.window, config.arrival_slack.value_or(config.arrival == ReloadArrival::whole ? 1 : 0)),
+        unplaced_(config.unplaced) {}
 
   bool admit(const Request& request, std::int64_t first_load_bytes, const ReplicaView& view) override {
     // Its resident KV must not take the room that reloads already placed count on.
@@ -53,10 +55,11 @@ class Staggered final : public SchedulePolicy {
     if (!link_busy) start_earliest(view, plan);
   }
 
-  void verified(const Request& request, const ReplicaView& view) override {
+  bool verified(const Request& request, const ReplicaView& view) override {
     forget(request);
     // The window now_ is the iteration that has just ended; drafting goes on in the next.
-    if (!request.resident) reserve(request, 1, false, view);
+    if (request.resident || reserve(request, 1, false, view)) return true;
+    return unplaced_ == Unplaced::drafts_on || never_fits(request, view);
   }
 
   void removed(const Request& request) override {
@@ -168,6 +171,7 @@ class Staggered final : public SchedulePolicy {
   }
 
   AdmissionRings rings_;
+  Unplaced unplaced_;
   std::int64_t now_ = 0;                                         // iterations since the start
   std::unordered_map<std::uint64_t, Reservation> reservations_;  // of requests, as long as they run
 };
