@@ -1,7 +1,8 @@
 // Checks that end a run rather than let it print a wrong number.
 //   KVSIM_ALWAYS(condition, message)  in every build: conservation laws, a clock that would go backwards
 //   KVSIM_DEBUG(condition, message)   in debug builds (NDEBUG absent), or where KVSIM_DEBUG_CHECKS is defined to 1
-// Both throw InvariantViolation. The message is evaluated only when the condition is false.
+// Both throw InvariantViolation. The message is evaluated only when the condition is false. With KVSIM_CHECKS defined
+// to 0 nothing is checked, but what a condition does is done: to measure what checks cost (tests/bench/checks.py).
 #pragma once
 
 #include <stdexcept>
@@ -20,12 +21,20 @@ class InvariantViolation : public std::logic_error {
 
 }  // namespace kvsim::engine
 
+#ifndef KVSIM_CHECKS
+#define KVSIM_CHECKS 1
+#endif
+
+#if KVSIM_CHECKS
 #define KVSIM_ALWAYS(condition, message)                                          \
   do {                                                                            \
     if (!(condition)) [[unlikely]] {                                              \
       ::kvsim::engine::fail_invariant(#condition, (message), __FILE__, __LINE__); \
     }                                                                             \
   } while (false)
+#else
+#define KVSIM_ALWAYS(condition, message) (static_cast<void>(!(condition)), static_cast<void>(sizeof(message)))
+#endif
 
 #ifndef KVSIM_DEBUG_CHECKS
 #ifdef NDEBUG
