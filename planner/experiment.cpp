@@ -152,13 +152,14 @@ std::string unsteady_state(const serving::Measurements& m) {
         m.completed_measured, m.arrived_measured);
   }
   const std::uint64_t grown = m.waiting_after - std::min(m.waiting_after, m.waiting_before);
-  const auto arrived = static_cast<double>(m.arrived_measured);
+  const std::uint64_t came = m.verdicts.empty() ? m.arrived_measured : m.verdicts.size();
+  const auto arrived = static_cast<double>(came);
   if (grown <= kFew || static_cast<double>(grown) <= std::min(arrived / 20, 4 * std::sqrt(arrived))) return {};
   return fmt::format(
       "{} requests waited for admission when measuring began and {} when it ended, while {} arrived: the queue grows, "
       "and latencies are those of a run of this length, not of a service; where a longer run.duration sees it grow on, "
       "more requests arrive than can be served",
-      m.waiting_before, m.waiting_after, m.arrived_measured);
+      m.waiting_before, m.waiting_after, came);
 }
 
 ExperimentResult run_experiment(const scenario::Scenario& scenario, const ExperimentOptions& options) {

@@ -67,6 +67,7 @@ Prediction prediction_of(const scenario::Scenario& scenario, const serving::Meas
   p.overhead = scenario.serving.cluster.profile.iteration_overhead_s.value *
                static_cast<double>(m.iteration_s.count()) / m.capacity_s;
   p.memory_short = m.memory_short_s / m.capacity_s;
+  p.tokeniser_busy = serving::tokeniser_busy(m);
   p.preemptions = m.preemptions;
   p.output_tokens = static_cast<double>(m.output_tokens) / static_cast<double>(m.completed_measured);
   return p;

@@ -24,6 +24,7 @@ struct Prediction {
   double compute = 0;           ///< arithmetic did
   double overhead = 0;          ///< of both, what an iteration takes beside its kernels
   double memory_short = 0;      ///< a request waited for GPU memory
+  double tokeniser_busy = 0;    ///< of the threads that tokenise: they were at work
   std::uint64_t preemptions = 0;
   double output_tokens = 0;  ///< of a request, on average
 };

@@ -221,12 +221,14 @@ double Configuration::rate_per_replica() const {
   return search.rate / static_cast<double>(scenario.serving.cluster.replicas);
 }
 
-std::optional<serving::Miss> Configuration::limited_by() const {
+std::string_view Configuration::limited_by() const {
   const Probe* failure = first_failure();
-  if (!failure || failure->misses.empty()) return std::nullopt;
+  if (failure == nullptr) return {};
+  if (failure->meets || (failure->misses.empty() && !failure->unsteady.empty())) return kQueue;
+  if (failure->misses.empty()) return {};
   const auto most = std::max_element(failure->misses.begin(), failure->misses.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most->first;
+  return word_of(most->first);
 }
 
 std::string_view word_of(serving::Miss miss) {

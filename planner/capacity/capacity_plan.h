@@ -70,8 +70,9 @@ struct Configuration {
   [[nodiscard]] std::int64_t gpus_per_replica() const;
   /// What one replica sustains of the load; 0 where no rate passes.
   [[nodiscard]] double rate_per_replica() const;
-  /// What most of the requests that miss do miss just above the sustained rate; none where nothing fails.
-  [[nodiscard]] std::optional<serving::Miss> limited_by() const;
+  /// What most of the requests that miss do miss just above the sustained rate (word_of), kQueue where they meet the
+  /// objectives there and more come than are served; empty where nothing fails.
+  [[nodiscard]] std::string_view limited_by() const;
 };
 
 struct CapacityPlan {
@@ -84,6 +85,7 @@ struct CapacityPlan {
 
 /// "ttft", "tpot", "itl", "e2e", "memory" (refused), "unfinished".
 std::string_view word_of(serving::Miss miss);
+inline constexpr std::string_view kQueue = "queue";
 
 /// Searches every machine under every policy with every combination of sizes: short runs find a rate, long ones with
 /// fresh seeds confirm or lower it (planner/capacity/rate_search.h). A size that was chosen automatically and sustains
@@ -105,7 +107,8 @@ void rank(CapacityPlan& plan);
 /// came nearest; and why the others could not run.
 [[noreturn]] void throw_nearest_miss(const std::vector<Configuration>& configurations, const ProbeOptions& options);
 
-/// "TTFT p99 2.4 s > 2 s": what most of the misses of a probe are about.
+/// "TTFT p99 2.4 s > 2 s": what most of the misses of a probe are about; where it meets the objectives, or has none to
+/// tell, why it does not keep up.
 std::string describe_misses(const Probe& probe, const serving::SloConfig& slo);
 
 // What buying less would lead to.

@@ -64,6 +64,7 @@ const Probe& lowest(const Configuration& c) {
 }  // namespace
 
 std::string describe_misses(const Probe& probe, const serving::SloConfig& slo) {
+  if (!probe.unsteady.empty() && (probe.meets || probe.misses.empty())) return probe.unsteady;
   if (probe.misses.empty()) {
     return fmt::format("none of {} requests misses, and they are too few to be sure", probe.attainment.requests);
   }

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <boost/math/distributions/binomial.hpp>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <vector>
@@ -123,9 +124,15 @@ std::vector<std::string> fallbacks_of(const std::vector<serving::SimulationOutco
   return list;
 }
 
+Measurements together(const std::vector<serving::SimulationOutcome>& runs) {
+  Measurements all;
+  for (const serving::SimulationOutcome& run : runs) merge(all, run.measured);
+  return all;
+}
+
 constexpr Miss kMisses[] = {Miss::ttft, Miss::tpot, Miss::itl, Miss::e2e, Miss::refused, Miss::unfinished};
 
-void summarise(Probe& probe, const std::vector<serving::SimulationOutcome>& runs) {
+void summarise(Probe& probe, const Measurements& all, const std::vector<serving::SimulationOutcome>& runs) {
   engine::Sample ttft, tpot, quality;
   double measured_s = 0, capacity_s = 0, tokens = 0;
   for (const serving::SimulationOutcome& run : runs) {
@@ -156,13 +163,14 @@ void summarise(Probe& probe, const std::vector<serving::SimulationOutcome>& runs
     }
     if (probe.refusal.empty() && !run.refusals.empty()) probe.refusal = run.refusals.front();
   }
+  probe.tokeniser_busy = serving::tokeniser_busy(all);
   constexpr double p99 = 0.99;
   probe.ttft_mean_s = ttft.mean();
   if (quality.count() > 0) probe.quality = quality.mean();
   probe.ttft_p99_s = ttft.quantile(p99);
   probe.tpot_p99_s = tpot.quantile(p99);
   probe.sketched = ttft.sketched() || tpot.sketched();
-  if (measured_s > 0) probe.tokens_per_s = tokens / measured_s;
+  probe.tokens_per_s = measured_s > 0 ? tokens / measured_s : std::numeric_limits<double>::quiet_NaN();
   if (capacity_s > 0) {
     BoundBy& b = probe.bound_by;
     for (double* share : {&b.hbm_bandwidth, &b.compute, &b.link, &b.idle}) *share /= capacity_s;
@@ -215,7 +223,8 @@ Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOpt
   const bool confirming = options.stage == Stage::confirmation && !scenario.trace;
   std::vector<serving::SimulationOutcome> runs(count);
   std::vector<std::size_t> iterations(count, 0);
-  std::atomic<std::size_t> last{count - 1};  // the first run given up: those after it are left out
+  std::vector<std::string> overflows(count);  // too many requests were in the system, in words
+  std::atomic<std::size_t> last{count - 1};   // the first run given up: those after it are left out
   for_each_index(count, jobs, [&](std::size_t i) {
     if (i > last) return;
     scenario::Scenario replication = scaled;
@@ -231,7 +240,12 @@ Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOpt
       if (watch) watch();
       return i <= last;
     };
-    runs[i] = simulate_replication(replication, offset, one);
+    try {
+      runs[i] = simulate_replication(replication, offset, one);
+    } catch (const serving::TooManyInFlight& error) {
+      overflows[i] = error.what();
+      runs[i].given_up = true;
+    }
     if (runs[i].given_up) {
       std::size_t known = last;
       while (i < known && !last.compare_exchange_weak(known, i)) {
@@ -249,10 +263,13 @@ Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOpt
   verdicts.reserve(runs.size());
   for (const serving::SimulationOutcome& run : runs) verdicts.push_back(run.measured.verdicts);
   probe.attainment = attainment_of(verdicts, options.confidence);
-  probe.passes = !probe.given_up && probe.attainment.lower >= options.target;
+  probe.meets = !probe.given_up && probe.attainment.lower >= options.target;
+  const Measurements all = together(runs);
+  probe.unsteady = overflows[last].empty() ? unsteady_state(all) : overflows[last];
+  probe.passes = probe.meets && probe.unsteady.empty();
   probe.fallbacks = fallbacks_of(runs, std::accumulate(iterations.begin(), iterations.end(), std::size_t{0}),
                                  scaled.serving.cluster.profile.name);
-  summarise(probe, runs);
+  summarise(probe, all, runs);
   return probe;
 }
 

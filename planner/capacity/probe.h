@@ -64,21 +64,26 @@ struct TierUse {
 struct Probe {
   double rate = 0;  ///< of the scenario's load (run_length.h), for all replicas together
   Attainment attainment;
-  bool passes = false;  ///< attainment.lower >= target
+  bool meets = false;  ///< attainment.lower >= target
+  /// Why its runs together are no service that keeps up with the rate, whoever meets the objectives: no steady state
+  /// (planner/experiment.h), or more requests in the system than its limit. Empty: nothing speaks against it.
+  std::string unsteady;
+  bool passes = false;  ///< it meets the objectives, and nothing is unsteady
   Stage stage = Stage::search;
-  /// A confirming run missed so often that the target could not be reached any more, and was ended there; attainment
-  /// and the rest are of the runs up to it.
+  /// A confirming run missed so often that the target could not be reached any more, or a run had more requests in the
+  /// system than its limit, and was ended there; attainment and the rest are of the runs up to it.
   bool given_up = false;
   RunLength length;
   /// Judged requests by what they missed; one that missed several objectives is in each.
   std::map<serving::Miss, std::uint64_t> misses;
 
   // Of the measured time, over all replications.
-  double tokens_per_s = 0;  ///< output tokens
+  double tokens_per_s = 0;  ///< output tokens; NaN where no time was measured
   double ttft_p99_s = 0;    ///< of finished requests; NaN where there are none
   double tpot_p99_s = 0;    ///< of finished requests of two or more tokens; NaN where there are none
   bool sketched = false;    ///< one of these two is of more than engine::Sample::kExact requests
   BoundBy bound_by;
+  double tokeniser_busy = 0;             ///< serving::tokeniser_busy
   double ttft_mean_s = 0;                ///< of finished requests; NaN where there are none
   std::int64_t host_peak_bytes = 0;      ///< most bytes of host memory that one replica's KV had reserved
   std::map<std::string, TierUse> tiers;  ///< with placement, by name
@@ -102,7 +107,8 @@ inline constexpr std::uint64_t kConfirmationSeeds = 1'000'000'000;
 
 /// Simulates the scenario with arrivals at `rate`, `options.replications` times with seeds run.seed, run.seed + 1, ...
 /// (confirming runs: from run.seed + kConfirmationSeeds). A confirming run whose misses alone put the target out of
-/// reach ends there, and those after it are left out: which ones does not depend on `jobs`. Generated arrivals take the
+/// reach ends there, as does one with more requests than run.most_in_flight in the system, and those after it are left
+/// out: which ones does not depend on `jobs`. Generated arrivals take the
 /// same random numbers at every rate, so that probes at two rates see the same requests in the same order, closer
 /// together or further apart; a trace's arrival times are stretched, which keeps its bursts. The scenario must not be a
 /// closed loop. Throws what systems::simulate throws.

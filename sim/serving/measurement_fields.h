@@ -180,6 +180,8 @@ constexpr auto fields_of(const Measurements*) {
                     field("waiting_before", &M::waiting_before),
                     field("waiting_after", &M::waiting_after),
                     field("completed_measured", &M::completed_measured),
+                    field("tokenising_s", &M::tokenising_s),
+                    field("tokenisers_s", &M::tokenisers_s),
                     field("output_tokens", &M::output_tokens),
                     field("prompt_tokens", &M::prompt_tokens),
                     field("ttft_s", &M::ttft_s),

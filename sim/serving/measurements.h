@@ -184,10 +184,15 @@ struct Measurements {
 
   // Of the measured part.
   double measured_s = 0;
-  std::uint64_t arrived_measured = 0;    ///< arrived in the measured part
-  std::uint64_t waiting_before = 0;      ///< for admission when that began
-  std::uint64_t waiting_after = 0;       ///< the same when it ended
+  std::uint64_t arrived_measured = 0;  ///< arrived in the measured part
+  std::uint64_t waiting_before = 0;    ///< for admission when that began
+  /// The same when it ended; where requests are judged one by one (RunConfig::judge_until_s), when the last of those
+  /// had come.
+  std::uint64_t waiting_after = 0;
   std::uint64_t completed_measured = 0;  ///< finished in the measured part
+  /// Of the threads that turn prompts into tokens, one a replica (EngineConfig::tokenise_s): seconds of the texts that
+  /// they began in the measured part, at most all of their seconds, and those. Both 0 where that takes no time.
+  double tokenising_s = 0, tokenisers_s = 0;
   std::int64_t output_tokens = 0;        ///< emitted in the measured part
   std::int64_t prompt_tokens = 0;        ///< whose KV became available there (loaded or prefilled)
   engine::Sample ttft_s, tpot_s, e2e_s;  ///< of the requests that finished in the measured part
@@ -255,5 +260,12 @@ struct Measurements {
 
 /// a += b, as if b had been measured beside a: field by field, as measurement_fields.h says.
 void merge(Measurements& a, const Measurements& b);
+
+/// Share of the time in which the threads that tokenise were at work, mean over replicas; 0 where it takes no time.
+[[nodiscard]] inline double tokeniser_busy(const Measurements& m) {
+  return engine::share(m.tokenising_s, m.tokenisers_s);
+}
+/// Beyond this share a thread is what binds, whatever the GPUs' time went to: requests wait for it.
+inline constexpr double kThreadBinds = 0.95;
 
 }  // namespace kvsim::serving

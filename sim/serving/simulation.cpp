@@ -43,6 +43,10 @@ class Run {
       warming_up_ = true;
       simulator_.schedule_at(SimTime{} + warmup, Callback::to<&Run::end_warmup>(this));
     }
+    if (config_.run.judge_until_s) {
+      simulator_.schedule_at(SimTime{} + engine::from_seconds(*config_.run.judge_until_s),
+                             Callback::to<&Run::end_judged_arrivals>(this));
+    }
     if (options_.timeline) start_sampling();
     start_arrivals();
     if (config_.run.duration_s) {
@@ -154,7 +158,7 @@ class Run {
     const Measurements& m = outcome_.measured;
     const std::int64_t most = config_.run.most_in_flight;
     if (static_cast<std::int64_t>(m.arrived - m.completed - m.refused) < most) return;
-    throw ConfigurationError(
+    throw TooManyInFlight(
         "run.most_in_flight",
         fmt::format("{} requests are in the system at {:g} s, and one more comes: expected fewer, more "
                     "replicas, or a higher limit (each takes some 500 bytes of memory)",
@@ -241,8 +245,9 @@ class Run {
     fresh.completed = old.completed;
     fresh.refused = old.refused;
     fresh.preemptions = old.preemptions;
-    fresh.waiting_before = static_cast<std::uint64_t>(system_->load().waiting + tokenising());
+    fresh.waiting_before = waiting();
     ended_before_ = old.sessions.finished;
+    tokenised_before_s_ = tokenisers_.work_s();
     fresh.sessions.begun = old.sessions.begun;
     fresh.sessions.cut = old.sessions.cut;
     outcome_.measured = std::move(fresh);
@@ -250,6 +255,13 @@ class Run {
     measure_begin_ = simulator_.now();
     fabric_.start_measuring();
     system_->start_measuring();
+  }
+
+  /// What comes after is there for the judged ones, and a trace has nothing more: a queue then drains.
+  void end_judged_arrivals() { waiting_when_judged_ = waiting(); }
+
+  [[nodiscard]] std::uint64_t waiting() const {
+    return static_cast<std::uint64_t>(system_->load().waiting + tokenising());
   }
 
   // Samples are taken and progress is asked for between events, never by one: watching a run does not change it.
@@ -328,7 +340,11 @@ class Run {
                                            simulator_.now().seconds(), config_.run.warmup_s));
     }
     m.measured_s = (simulator_.now() - measure_begin_).seconds();
-    m.waiting_after = static_cast<std::uint64_t>(system_->load().waiting + tokenising());
+    if (config_.schedule.engine && config_.schedule.engine->tokenise_s.value > 0) {
+      m.tokenisers_s = m.measured_s * static_cast<double>(groups(config_.cluster));
+      m.tokenising_s = std::min(tokenisers_.work_s() - tokenised_before_s_, m.tokenisers_s);
+    }
+    m.waiting_after = waiting_when_judged_.value_or(waiting());
     system_->update_requests();
     add_tokenising();
     judgement_.close(simulator_.now());
@@ -363,8 +379,10 @@ class Run {
   std::optional<models::RequestSpec> next_;
   engine::SlotTable<Come> texts_;  // that are being tokenised, or wait for it
   engine::ServerPool tokenisers_{simulator_, static_cast<std::size_t>(groups(config_.cluster))};  // one a server
+  double tokenised_before_s_ = 0;  // server-seconds within the warm-up
   std::uint64_t refused_in_a_row_ = 0;
-  std::uint64_t ended_before_ = 0;  // sessions that finished within the warm-up
+  std::optional<std::uint64_t> waiting_when_judged_;  // when the last judged request had come
+  std::uint64_t ended_before_ = 0;                    // sessions that finished within the warm-up
   SimTime next_sample_ = SimTime::never();
   bool warming_up_ = false;
   SimTime measure_begin_;

@@ -43,6 +43,12 @@ class ModelDoesNotFit : public ConfigurationError {
   using ConfigurationError::ConfigurationError;
 };
 
+/// More requests are in the system than RunConfig::most_in_flight.
+class TooManyInFlight : public ConfigurationError {
+ public:
+  using ConfigurationError::ConfigurationError;
+};
+
 /// KV memory of one replica, as computed and enforced.
 struct KvCapacity {
   std::int64_t bytes = 0;

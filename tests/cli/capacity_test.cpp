@@ -123,7 +123,7 @@ TEST_F(CapacityTest, TheDocumentHasTheAgreedKeys) {
     EXPECT_TRUE(c["fleet"].contains(key)) << key;
   }
   for (const Json& p : c["probes"]) {
-    EXPECT_EQ(p["passes"], p["lower"] >= 0.9);
+    EXPECT_EQ(p["passes"], p["lower"] >= 0.9 && !p.contains("unsteady_state"));
     EXPECT_LE(p["lower"], p["attainment"]);
     for (const char* figure : {"tokens_per_s", "ttft_p99_s", "tpot_p99_s"}) EXPECT_GT(p[figure], 0) << figure;
     if (p["rate"] != c["rate_per_replica"] || p["stage"] == "search") continue;

@@ -6,6 +6,7 @@
 
 #include "models/schema/error.h"
 #include "planner/capacity/rate_search.h"
+#include "planner/experiment.h"
 #include "planner/infeasible.h"
 #include "tests/planner/capacity_scenario.h"
 
@@ -40,6 +41,33 @@ TEST(Capacity, TheRateFoundHoldsAtFreshSeeds) {
   };
   EXPECT_GE(pooled(c.search.rate), quick_probe().target);
   EXPECT_LT(pooled(1.15 * c.search.rate), quick_probe().target);
+}
+
+// The claim again, for an objective that sees no queue: half an hour at the rate found, with other random numbers,
+// answers as many requests as come.
+TEST(Capacity, TheRateFoundIsServedWhereNoObjectiveSeesTheQueue) {
+  const std::vector<std::string> settings{"schedule.max_requests=4", "slo={tpot_p99: 50 ms}"};
+  const CapacityPlan plan = quick_plan(settings);
+  const Configuration& c = plan.configurations.front();
+  EXPECT_EQ(c.limited_by(), kQueue);
+  scenario::Scenario own = quick_chat(settings);
+  own.workload.arrivals->rate_per_s = c.search.rate;
+  own.serving.run.seed = 3001;
+  own.serving.run.duration_s = 1860;
+  own.serving.run.warmup_s = 60;
+  const serving::Measurements m = run_experiment(own).measured;
+  const double served = static_cast<double>(m.completed_measured) / m.measured_s;
+  EXPECT_NEAR(served, c.search.rate, 0.03 * c.search.rate);
+  EXPECT_EQ(unsteady_state(m), "");
+}
+
+// The search doubles its rate until one fails: here by more requests than may be in the system.
+TEST(Capacity, ReachingTheLimitInFlightFailsARateAndNotTheSearch) {
+  const std::vector<std::string> settings{"schedule.max_requests=4", "slo={tpot_p99: 50 ms}"};
+  std::vector<std::string> limited = settings;
+  limited.emplace_back("run.most_in_flight=300");
+  const double rate = quick_rate(limited);
+  EXPECT_NEAR(rate, quick_rate(settings), 0.05 * rate);
 }
 
 TEST(Capacity, OfFleetsThatCostTheSameTheOneWithMoreRoomComesFirst) {

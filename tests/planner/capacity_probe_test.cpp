@@ -145,12 +145,14 @@ TEST(Probe, OverloadFailsAndSaysWhy) {
   EXPECT_GT(p.misses[Miss::ttft] + p.misses[Miss::tpot], p.attainment.misses / 2);
 }
 
-TEST(Probe, HostMemoryIsWhatTheSimulationReserved) {
-  const Probe p =
-      probe_rate(quick_chat({"cluster.host={memory: 64 GiB}", "prefill=stored"}), 5, testing::quick_probe());
-  // Contexts of 500 tokens at 131,072 bytes are 66 MB each, several at a time.
-  EXPECT_GT(p.host_peak_bytes, 66'000'000);
-  EXPECT_LT(p.host_peak_bytes, 10'000'000'000);
+// Ten requests/s of 500 tokens at 100 us a token: half of the time.
+TEST(Probe, SaysHowLongTheThreadThatTokenisesWasAtWork) {
+  const auto busy = [](const char* tokenise) {
+    const scenario::Scenario s = quick_chat({"schedule.engine=vllm", tokenise, "slo={ttft_p99: 10 s}"});
+    return probe_rate(s, 10, testing::quick_probe()).tokeniser_busy;
+  };
+  EXPECT_NEAR(busy("schedule.engine.tokenise=100 us"), 0.5, 0.05);
+  EXPECT_EQ(busy("schedule.engine.tokenise=0 s"), 0);
 }
 
 /// The quick chat's objectives and machine with a trace: `burst` requests at the same instant, `burst` seconds apart.
@@ -163,6 +165,56 @@ scenario::Scenario bursty_trace(const testing::TemporaryFolder& folder, int burs
   const std::size_t begin = yaml.find("  arrivals:"), end = yaml.find("prefill:");
   yaml.replace(begin, end - begin, "  trace: {format: csv, path: " + path + "}\n");
   return scenario::load_scenario_text(yaml, "trace.yaml");
+}
+
+/// A TPOT objective alone, which four requests at a time always meet: what waits is not seen by it.
+const std::vector<std::string> kFourAtATime{"schedule.max_requests=4", "slo={tpot_p99: 50 ms}"};
+
+// Four at a time get their tokens fast. At a rate a little above what is served everybody who came is answered by the
+// end of the tail, and the queue has grown all the same.
+TEST(Probe, OfAQueueThatGrowsFailsThoughItsObjectivesAreMet) {
+  const Probe served = probe_rate(quick_chat(kFourAtATime), 20, testing::quick_probe());
+  EXPECT_TRUE(served.passes);
+  EXPECT_EQ(served.unsteady, "");
+  const double most = testing::quick_rate(kFourAtATime);
+  const Probe p = probe_rate(quick_chat(kFourAtATime), 1.15 * most, testing::quick_probe());
+  EXPECT_TRUE(p.meets) << "attainment " << p.attainment.share;
+  EXPECT_FALSE(p.passes);
+  EXPECT_NE(p.unsteady.find("the queue grows"), std::string::npos) << p.unsteady;
+}
+
+// 600 requests as fast as they can be sent: with the trace's last arrival the queue begins to drain, and at the end
+// nobody waits.
+TEST(Probe, OfATraceLooksAtTheQueueWhenTheLastRequestCame) {
+  const testing::TemporaryFolder folder;
+  scenario::Scenario s = bursty_trace(folder, 1);
+  s.serving.slo = {};
+  s.serving.slo.tpot_s = 0.05;
+  s.serving.schedule.max_requests = 4;
+  EXPECT_TRUE(probe_rate(s, 2, testing::quick_probe()).passes);
+  const Probe p = probe_rate(s, 100, testing::quick_probe());
+  EXPECT_TRUE(p.meets) << "attainment " << p.attainment.share;
+  EXPECT_FALSE(p.passes);
+  EXPECT_NE(p.unsteady.find("the queue grows"), std::string::npos) << p.unsteady;
+}
+
+TEST(Probe, WithMoreRequestsThanItsLimitFailsAndSaysSo) {
+  const scenario::Scenario s = quick_chat({"schedule.max_requests=4", "run.most_in_flight=50"});
+  const Probe one = probe_rate(s, 400, testing::quick_probe(), 1),
+              three = probe_rate(s, 400, testing::quick_probe(), 3);
+  EXPECT_FALSE(one.passes);
+  EXPECT_TRUE(one.given_up);
+  EXPECT_NE(one.unsteady.find("50 requests are in the system"), std::string::npos) << one.unsteady;
+  EXPECT_EQ(one.unsteady, three.unsteady);
+  EXPECT_TRUE(probe_rate(s, 5, testing::quick_probe()).passes);
+}
+
+TEST(Probe, HostMemoryIsWhatTheSimulationReserved) {
+  const Probe p =
+      probe_rate(quick_chat({"cluster.host={memory: 64 GiB}", "prefill=stored"}), 5, testing::quick_probe());
+  // Contexts of 500 tokens at 131,072 bytes are 66 MB each, several at a time.
+  EXPECT_GT(p.host_peak_bytes, 66'000'000);
+  EXPECT_LT(p.host_peak_bytes, 10'000'000'000);
 }
 
 // Bursts of three, 3 s apart: 1 request/s. At 2/s they are 1.5 s apart and still three.

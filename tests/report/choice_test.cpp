@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+#include <string>
+
 #include "tests/report/documents.h"
 #include "tools/report/answers.h"
 
@@ -123,7 +127,32 @@ TEST(Choice, WhatWasMeasuredInNoSteadyStateIsSaidWithTheAnswerAndWithHowSureItIs
   for (Json& point : sweep["points"]) point["result"]["requests"]["unsteady_state"] = "the queue grows";
   EXPECT_TRUE(says(only({sweep}, "Which draft length x and keep ratio c?"), "\nNo steady state: the queue grows."));
   EXPECT_TRUE(
-      only({sweep}, "How sure is this?").answer.starts_with("not at all, of a service: no steady state in 6 of 6"));
+      only({sweep}, "How sure is this?")
+          .answer.starts_with("not at all, of a service: no steady state in the best point swept; by chance: "));
+}
+
+TEST(Choice, HowSureASweepIsIsJudgedByThePointThatItsAnswerRestsOn) {
+  const auto sure = [](const std::function<bool(double tokens_per_s)>& unsteady) {
+    Json sweep = sweep_document();
+    for (Json& point : sweep["points"]) {
+      if (!unsteady(point["result"]["throughput"]["output_tokens_per_s"])) continue;
+      point["result"]["requests"]["unsteady_state"] = "the queue grows";
+    }
+    return only({sweep}, "How sure is this?");
+  };
+  double best = 0;
+  const Json all = sweep_document();
+  for (const Json& point : all["points"]) {
+    best = std::max(best, point["result"]["throughput"]["output_tokens_per_s"].get<double>());
+  }
+  const std::string others = "No steady state in 5 of the 5 other points swept, on which no answer rests.";
+  const Fact of_others = sure([best](double v) { return v < best; });
+  EXPECT_TRUE(of_others.answer.starts_with("by chance: ")) << of_others.answer;
+  EXPECT_TRUE(says(of_others, others)) << of_others.detail;
+  const Fact of_best = sure([best](double v) { return v == best; });
+  EXPECT_TRUE(of_best.answer.starts_with("not at all, of a service: no steady state in the best point swept; "))
+      << of_best.answer;
+  EXPECT_FALSE(says(of_best, "other points swept")) << of_best.detail;
 }
 
 TEST(Choice, ASingleRunOfWhichNoRequestFinishedSaysSo) {

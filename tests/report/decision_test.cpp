@@ -182,6 +182,16 @@ TEST(Decision, MemoryThatWasShortIsSaidBesideWhatBinds) {
   EXPECT_TRUE(says(only({run}, kWhatBinds), "GPU memory was short in 40.0 % of the time"));
 }
 
+TEST(Decision, TheThreadThatTokenisesBindsWhereItNeverRests) {
+  Json run = run_document();
+  run["tokeniser"]["busy_fraction"] = 0.6;
+  const Fact beside = only({run}, kWhatBinds);
+  EXPECT_TRUE(says(beside, "(schedule.engine.tokenise) was at work in 60.0 % of the time.")) << beside.detail;
+  EXPECT_NE(beside.answer, "the thread that turns prompts into tokens");
+  run["tokeniser"]["busy_fraction"] = 0.97;
+  EXPECT_EQ(only({run}, kWhatBinds).answer, "the thread that turns prompts into tokens");
+}
+
 TEST(Decision, HowSureSaysTheIntervalAndWhatTheFiguresRestOn) {
   Json run = run_document("full_kv", 200);
   run["details"]["replications"] = 5;

@@ -23,7 +23,7 @@ using results::Metric;
 using results::Outcome;
 
 /// Those of the timeline, and what they lack: an auxiliary drafter, drafts on prompts as they were put together,
-/// contexts from data sets, answers with a floor.
+/// contexts from data sets, answers with a floor, an engine that tokenises.
 std::vector<Case> all_cases() {
   std::vector<Case> cases = kCases;
   cases.push_back(
@@ -32,6 +32,9 @@ std::vector<Case> all_cases() {
                    small_scenario,
                    {"workload.prefixes={count: 5, datasets: [qasper, multinews]}", "prefill=prefix_cache",
                     "placement={policy: lru}", "decode={policy: full_kv}", "schedule={}"}});
+  cases.push_back({"tokenised",
+                   small_scenario,
+                   {"decode={policy: full_kv}", "schedule={policy: fcfs, engine: vllm}", "prefill=recompute"}});
   cases.push_back({"chunks_verified", small_scenario,
                    together(kChunks, {"decode={policy: draft_verify, draft_length: 25, acceptance: {model: constant, "
                                       "agreement: 0.95}}",

@@ -239,6 +239,20 @@ TEST(Tokenising, WhatWaitsForItHasArrivedAndIsNotServed) {
   EXPECT_EQ(m.waiting_after, 1U);
 }
 
+// Of 200 s it works on a prompt of 160 s and begins the next one; with a warm-up of 150 s, on the second alone.
+TEST(Tokenising, HowLongItsThreadsWereAtWorkIsMeasured) {
+  EXPECT_EQ(serving::tokeniser_busy(tokenised({"run.duration=200 s"})), 1);
+  const Measurements alone = tokenised({"run.duration=200 s", "workload.requests=1", "workload.closed.concurrency=1"});
+  EXPECT_NEAR(serving::tokeniser_busy(alone), 160.0 / 200, 1e-6);
+  const Measurements two =
+      tokenised({"run.duration=200 s", "cluster.replicas=2", "workload.requests=1", "workload.closed.concurrency=1"});
+  EXPECT_NEAR(serving::tokeniser_busy(two), 160.0 / 400, 1e-6) << "the other replica's thread has nothing to do";
+  const Measurements warmed =
+      tokenised({"run.duration=200 s", "run.warmup=150 s", "workload.requests=1", "workload.closed.concurrency=1"});
+  EXPECT_EQ(serving::tokeniser_busy(warmed), 0) << "its one prompt was begun in the warm-up";
+  EXPECT_EQ(tokenised({"schedule.engine.tokenise=0 s"}).tokenisers_s, 0);
+}
+
 TEST(Engine, ComparesWhatItCanServe) {
   using Sets = std::vector<std::string>;
   const auto compared = [](const std::string& engine) {

@@ -37,6 +37,9 @@ inline constexpr const char* kWhatToBuy = "What to buy next?";
 /// Intervals of what the results are chosen by, confidence of fleets, and how many figures are assumptions.
 [[nodiscard]] Fact how_sure(const Inputs& inputs);
 
+/// The point of a sweep that the answers rest on; null where none can be simulated.
+[[nodiscard]] const Json* answering_point(const Json& sweep);
+
 /// A line that says why a run's figures are those of no steady state; empty where nothing speaks against one.
 [[nodiscard]] std::string unsteady_words(const Json& result);
 

@@ -122,10 +122,8 @@ struct SweptPoint {
   double attainment = 1;
 };
 
-/// The best point of a sweep, as the answer to a question: of those that meet the objectives, where any does.
-Fact swept(const Json& sweep, const char* question) {
-  const bool of_policy = question == std::string_view(kWhichPolicy);
-  const std::size_t tried = at(sweep, {"points"}).size();
+/// Those that have the figure that the sweep is about, the best first.
+std::vector<SweptPoint> by_figure(const Json& sweep) {
   const std::string metric = text(sweep, {"best", "metric"});
   const bool less = text(sweep, {"best", "order"}) == "lowest";
   const std::string objectives = objectives_words(sweep);
@@ -136,20 +134,36 @@ Fact swept(const Json& sweep, const char* question) {
     const double met = objectives.empty() ? 1 : number(at(point, {"result"}), {"slo", "attainment"}).value_or(0);
     points.push_back({&point, value, met});
   }
-  if (points.empty())
-    return {question, "no point of the sweep can be simulated", "The reasons are listed with it.", "maps"};
   const auto better = [less](const SweptPoint& a, const SweptPoint& b) {
     return less ? a.value < b.value : a.value > b.value;
   };
   std::stable_sort(points.begin(), points.end(), better);
+  return points;
+}
+
+/// The best of those that meet the objectives; the best of all where none does.
+std::vector<SweptPoint>::const_iterator best_of(const std::vector<SweptPoint>& points) {
   const auto meets = [](const SweptPoint& p) { return p.attainment >= kMetByEnough; };
   const auto found = std::find_if(points.begin(), points.end(), meets);
-  const SweptPoint& best = found == points.end() ? points.front() : *found;
+  return found == points.end() ? points.begin() : found;
+}
+
+/// The best point of a sweep, as the answer to a question: of those that meet the objectives, where any does.
+Fact swept(const Json& sweep, const char* question) {
+  const bool of_policy = question == std::string_view(kWhichPolicy);
+  const std::size_t tried = at(sweep, {"points"}).size();
+  const std::string metric = text(sweep, {"best", "metric"});
+  const std::string objectives = objectives_words(sweep);
+  const std::vector<SweptPoint> points = by_figure(sweep);
+  if (points.empty())
+    return {question, "no point of the sweep can be simulated", "The reasons are listed with it.", "maps"};
+  const auto found = best_of(points);
+  const SweptPoint& best = *found;
   Fact f{question, setting_text(at(*best.point, {"set"}), ".policy", !of_policy),
          fmt::format("The best of {} simulated{}: {} {}.",
                      points.size() == 1 ? "the one point" : fmt::format("{} points", points.size()),
-                     found == points.begin() || found == points.end() ? "" : " that meets the objectives",
-                     metric_name(metric), printed(metric, best.value)),
+                     found == points.begin() ? "" : " that meets the objectives", metric_name(metric),
+                     printed(metric, best.value)),
          "maps"};
   if (tried > points.size()) {
     const std::size_t others = tried - points.size();
@@ -171,6 +185,11 @@ Fact swept(const Json& sweep, const char* question) {
 }
 
 }  // namespace
+
+const Json* answering_point(const Json& sweep) {
+  const std::vector<SweptPoint> points = by_figure(sweep);
+  return points.empty() ? nullptr : best_of(points)->point;
+}
 
 std::string unsteady_words(const Json& result) {
   const std::string why = unsteady_state(result);

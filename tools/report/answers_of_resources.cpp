@@ -85,6 +85,21 @@ Fact binds(const Json& explanation) {
           "binding"};
 }
 
+namespace {
+
+/// Where the thread that tokenises never rests, it is what binds, whatever the GPUs' time went to.
+void add_tokeniser(Fact& f, double busy) {
+  constexpr double half = 0.5;
+  if (!(busy >= half)) return;
+  if (busy >= serving::kThreadBinds) f.answer = "the thread that turns prompts into tokens";
+  f.detail += fmt::format(
+      "\nThe thread that turns a replica's prompts into tokens (schedule.engine.tokenise) was at work in {} of the "
+      "time{}.",
+      results::percent(busy), busy >= serving::kThreadBinds ? ": requests wait for it, however fast the GPUs are" : "");
+}
+
+}  // namespace
+
 Fact bound_by(const Simulated& run) {
   std::string most = "unknown";
   double share = -1;
@@ -109,6 +124,7 @@ Fact bound_by(const Simulated& run) {
     separator = ", ";
   }
   f.detail += ".";
+  add_tokeniser(f, number_or_nan(run.result, {"tokeniser", "busy_fraction"}));
   const double shortage = number_or_nan(run.result, {"details", "short_of_gpu_memory"});
   if (shortage > 0.05) {
     f.detail +=
@@ -132,7 +148,12 @@ std::optional<Fact> bound_at_rate(const Json& capacity) {
          fmt::format("{} of the GPUs' time under {} at the rate that one replica sustains.", results::percent(share),
                      text(first, {"policy"})),
          "costs"};
+  add_tokeniser(f, number_or_nan(first, {"tokeniser_busy"}));
   if (std::string missed = text(first, {"limited_by"}); !missed.empty()) {
+    if (missed == "queue") {
+      f.detail += "\nAbove that rate more requests come than are served.";
+      return f;
+    }
     for (char& c : missed) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     f.detail += fmt::format("\nAbove that rate, requests miss their {} first.", missed);
   }

@@ -54,20 +54,31 @@ bool drafts_on_compressed_kv(const Inputs& inputs) {
 }
 
 /// Whose figures are those of no steady state, in words; the reasons stand with the fall-backs.
-std::string unsteady_runs(const Inputs& inputs) {
+struct Unsteady {
+  std::string answers;              ///< of what the answers rest on
+  std::vector<std::string> others;  ///< points swept that no answer rests on: a sentence a sweep
+};
+
+Unsteady unsteady_runs(const Inputs& inputs) {
   std::set<std::string> whose;
   const auto look = [&whose](const Simulated& run) {
     if (!unsteady_state(run.result).empty()) whose.insert(run.policy);
   };
   for (const Inputs::Compared& c : inputs.compares) std::for_each(c.results.begin(), c.results.end(), look);
   std::for_each(inputs.runs.begin(), inputs.runs.end(), look);
-  std::string said;
-  for (const std::string& policy : whose) said += (said.empty() ? "" : ", ") + policy;
+  Unsteady said;
+  const auto add = [&said](const std::string& what) { said.answers += (said.answers.empty() ? "" : ", ") + what; };
+  std::for_each(whose.begin(), whose.end(), add);
   for (const Json& sweep : inputs.sweeps) {
+    const Json* best = answering_point(sweep);
     const Json& points = at(sweep, {"points"});
-    const auto count = std::count_if(points.begin(), points.end(),
-                                     [](const Json& p) { return !unsteady_state(at(p, {"result"})).empty(); });
-    if (count > 0) said += fmt::format("{}{} of {} points swept", said.empty() ? "" : ", ", count, points.size());
+    const auto count = std::count_if(points.begin(), points.end(), [best](const Json& p) {
+      return &p != best && !unsteady_state(at(p, {"result"})).empty();
+    });
+    if (best != nullptr && !unsteady_state(at(*best, {"result"})).empty()) add("the best point swept");
+    if (count == 0) continue;
+    said.others.push_back(fmt::format("No steady state in {} of the {} other points swept, on which no answer rests",
+                                      count, points.size() - 1));
   }
   return said;
 }
@@ -144,16 +155,13 @@ void add_plan(Sureness& sure, const Json& plan) {
 }
 
 void add_sweep(Sureness& sure, const Json& sweep) {
-  const Json& best = at(sweep, {"best"});
-  const std::string metric = text(best, {"metric"});
-  for (const Json& point : at(sweep, {"points"})) {
-    if (number_or_nan(point, {"index"}) != number_or_nan(best, {"index"})) continue;
-    const double relative = relative_half(at(point, {"result"}), metric);
-    if (!std::isfinite(relative)) return;
-    sure.first(within(relative, metric_name(metric)));
-    sure.sentences.push_back(
-        fmt::format("The best point swept: {} (95 % interval)", within(relative, metric_name(metric))));
-  }
+  const std::string metric = text(sweep, {"best", "metric"});
+  const Json* best = answering_point(sweep);
+  const double relative = best == nullptr ? std::nan("") : relative_half(at(*best, {"result"}), metric);
+  if (!std::isfinite(relative)) return;
+  sure.first(within(relative, metric_name(metric)));
+  sure.sentences.push_back(
+      fmt::format("The best point swept: {} (95 % interval)", within(relative, metric_name(metric))));
 }
 
 std::string counted(std::size_t count, const char* one, const char* many) {
@@ -293,10 +301,12 @@ Fact how_sure(const Inputs& inputs) {
   if (!sure.answer.empty() && !sure.model.empty()) {
     f.answer = fmt::format("by chance: {}; by the model: {}", sure.answer, sure.model);
   }
-  if (const std::string unsteady = unsteady_runs(inputs); !unsteady.empty()) {
-    f.answer = fmt::format("not at all, of a service: no steady state in {}{}{}", unsteady,
+  const Unsteady unsteady = unsteady_runs(inputs);
+  if (!unsteady.answers.empty()) {
+    f.answer = fmt::format("not at all, of a service: no steady state in {}{}{}", unsteady.answers,
                            f.answer.empty() ? "" : "; ", f.answer);
   }
+  add_once(sure.sentences, unsteady.others);
   f.detail = std::string(kKernelError) + (drafts_on_compressed_kv(inputs) ? kDraftingError : kOtherError);
   add_figures(sure, inputs);
   for (const std::string& sentence : sure.sentences) f.detail += "\n" + sentence + ".";

@@ -49,7 +49,8 @@ auto point_count(std::int64_t planner::backtest::ServingPoint::*number) {
   return [number](const BacktestPoint& p) { return p.point.*number; };
 }
 
-/// What takes most of the GPUs' time, with its share; lack of memory beside it.
+/// What takes most of the GPUs' time, with its share; lack of memory beside it, and the thread that tokenises, which is
+/// what binds where it never rests.
 std::string what_binds(const BacktestPoint& p) {
   if (!p.predicted) return "";
   const Prediction& of = *p.predicted;
@@ -59,6 +60,12 @@ std::string what_binds(const BacktestPoint& p) {
   constexpr double kWorthSaying = 0.05;
   if (of.overhead >= kWorthSaying) words += fmt::format(", overhead {}", percent(of.overhead));
   if (of.memory_short >= kWorthSaying) words += fmt::format(", KV memory full {}", percent(of.memory_short));
+  constexpr double kHalf = 0.5;
+  if (of.tokeniser_busy >= serving::kThreadBinds) {
+    words = fmt::format("tokenising thread {}, {}", percent(of.tokeniser_busy), words);
+  } else if (of.tokeniser_busy >= kHalf) {
+    words += fmt::format(", tokenising thread {}", percent(of.tokeniser_busy));
+  }
   return words;
 }
 
@@ -118,6 +125,9 @@ const Fields<BacktestPoint>& figure_fields() {
       {"memory_short",
        {kShare, "share of the GPUs' time in which a request waited for GPU memory"},
        predicted_figure(&Prediction::memory_short)},
+      {"tokeniser_busy",
+       {kShare, "share of the time in which the thread that turns prompts into tokens was at work"},
+       predicted_figure(&Prediction::tokeniser_busy)},
       {"preemptions",
        {kCount, "requests that lost their KV and came again"},
        [](const BacktestPoint& p) { return p.predicted ? std::optional(p.predicted->preemptions) : std::nullopt; }},

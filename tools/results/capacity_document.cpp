@@ -3,6 +3,7 @@
 #include "planner/capacity/capacity_plan.h"
 #include "tools/results/capacity.h"
 #include "tools/results/documents.h"
+#include "tools/results/metrics/metric.h"
 #include "tools/results/provenance.h"
 #include "tools/results/scenario_words.h"
 
@@ -56,12 +57,19 @@ const Fields<ProbeRow>& probe_fields() {
       {"lower", {kShare, kHigher, "one-sided lower confidence bound of the attainment"}, of_probe([](const Probe& p) {
          return p.attainment.lower;
        })},
-      {"passes", {kTruth, "whether that bound is at the target or above"}, of_probe(&Probe::passes)},
+      {"passes",
+       {kTruth, "whether that bound is at the target or above, and the system keeps up with the rate"},
+       of_probe(&Probe::passes)},
+      {"unsteady_state?",
+       {kText, "why the system does not keep up with the rate; there where something speaks against it"},
+       of_probe([](const Probe& p) { return p.unsteady.empty() ? std::nullopt : std::optional(p.unsteady); })},
       {"requests", {kRequests, "judged requests"}, of_probe([](const Probe& p) { return p.attainment.requests; })},
       {"misses", {kRequests, kLower, "judged requests that missed an objective"}, of_probe([](const Probe& p) {
          return p.attainment.misses;
        })},
-      {"given_up", {kTruth, "whether it ended as the target was out of reach"}, of_probe(&Probe::given_up)},
+      {"given_up",
+       {kTruth, "whether it ended as the target was out of reach, or too many requests were in the system"},
+       of_probe(&Probe::given_up)},
       {"tokens_per_s",
        {kTokensPerS, kHigher, "output tokens of one replica"},
        [](const ProbeRow& row) { return row.probe->tokens_per_s / row.replicas; },
@@ -154,8 +162,8 @@ std::vector<ConfigurationPart> configuration_parts() {
       {"warmup_s", {kSeconds, "simulated time that is not judged"}, &RunLength::warmup_s},
       {"judged_s", {kSeconds, "simulated time whose arrivals are judged"}, &RunLength::judged_s}};
   const auto limit = [](const Configuration& c) -> std::optional<std::string_view> {
-    const auto miss = c.limited_by();
-    return miss ? std::optional(planner::capacity::word_of(*miss)) : std::nullopt;
+    const std::string_view word = c.limited_by();
+    return word.empty() ? std::nullopt : std::optional(word);
   };
   const auto scorers = [](const Configuration& c) {
     const std::int64_t gpus = c.scenario.serving.cluster.scorer_gpus;
@@ -167,7 +175,9 @@ std::vector<ConfigurationPart> configuration_parts() {
             {"scorer_gpus?", {kCount, "GPUs of a replica that only score chunks"}, scorers}}},
           {rate_fields(), nullptr, true},
           {{{"limited_by",
-             {kText, "what most of the requests that miss do miss at the lowest rate that fails"},
+             {kText,
+              "what most of the requests that miss do miss at the lowest rate that fails; queue: they meet the "
+              "objectives there, and more come than are served"},
              limit,
              "no probed rate fails"},
             Of::list("probes", "rates that were simulated, in order", probes_of, probe_fields()),
@@ -181,6 +191,11 @@ std::vector<ConfigurationPart> configuration_parts() {
           {{Of::part(
                 "bound_by", "what the time of the replicas went to; the shares add up to 1",
                 [](const Configuration& c) { return &c.sustained()->bound_by; }, bound_fields),
+            {"tokeniser_busy?",
+             {kShare, "share of the time in which the thread that turns a replica's prompts into tokens was at work"},
+             [](const Configuration& c) {
+               return kTokenises.holds(c.scenario) ? std::optional(c.sustained()->tokeniser_busy) : std::nullopt;
+             }},
             {"host_memory_peak_bytes",
              {kBytes, "most host memory that one replica's KV had reserved"},
              [](const Configuration& c) { return c.sustained()->host_peak_bytes; }},

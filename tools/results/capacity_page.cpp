@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -17,6 +18,7 @@ using planner::capacity::Configuration;
 using planner::capacity::Fleet;
 using planner::capacity::Probe;
 using planner::capacity::TierFill;
+using serving::Miss;
 
 constexpr std::string_view kEstimated = "estimated from one replica: too many to simulate";
 
@@ -24,8 +26,10 @@ double replicas_of(const Configuration& c) {
   return static_cast<double>(c.scenario.serving.cluster.replicas);
 }
 
-/// "compute 78 %": what most of the busy time was bound by.
-std::string binding(const BoundBy& b) {
+/// "compute 78 %": what most of the busy time was bound by; the thread that tokenises, where it never rests.
+std::string binding(const Probe& p) {
+  if (p.tokeniser_busy >= serving::kThreadBinds) return fmt::format("tokeniser {:.0f} %", p.tokeniser_busy * 100);
+  const BoundBy& b = p.bound_by;
   const std::pair<const char*, double> parts[] = {{"HBM", b.hbm_bandwidth}, {"compute", b.compute}, {"link", b.link}};
   const auto& most = *std::max_element(std::begin(parts), std::end(parts),
                                        [](const auto& a, const auto& c) { return a.second < c.second; });
@@ -34,23 +38,12 @@ std::string binding(const BoundBy& b) {
 
 std::string limit_of(const Configuration& c) {
   if (!c.sustained() && !c.problem.empty()) return "left out";
-  const auto miss = c.limited_by();
-  if (!miss) return "-";
-  switch (*miss) {
-    case serving::Miss::refused:
-      return "memory";
-    case serving::Miss::unfinished:
-      return "unfinished";
-    case serving::Miss::ttft:
-      return "TTFT";
-    case serving::Miss::tpot:
-      return "TPOT";
-    case serving::Miss::itl:
-      return "ITL";
-    case serving::Miss::e2e:
-      return "E2E";
+  std::string limit(c.limited_by());
+  for (const Miss objective : {Miss::ttft, Miss::tpot, Miss::itl, Miss::e2e}) {
+    if (limit != planner::capacity::word_of(objective)) continue;
+    for (char& letter : limit) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
   }
-  return "-";
+  return limit.empty() ? "-" : limit;
 }
 
 std::string three_decimals(double value) {
@@ -248,8 +241,7 @@ const Fields<Configuration>& rate_fields() {
        {},
        kProbeNoTpot},
       {kOnPages, "limit", limit_of},
-      {kOnPages, "bound by",
-       [](const Configuration& c) { return c.sustained() ? binding(c.sustained()->bound_by) : "-"; }},
+      {kOnPages, "bound by", [](const Configuration& c) { return c.sustained() ? binding(*c.sustained()) : "-"; }},
       {kOnPages, "$/h", at_rate([](const auto& c, const Probe&) { return c.cost.total().value_or(kNone); }), dollars},
       {kOnPages, "$/1M", at_rate([](const auto& c, const Probe&) { return c.usd_per_million.value_or(kNone); }),
        dollars}};

@@ -298,6 +298,10 @@ List capacity_remarks(const CapacityPlan& plan) {
     if (c.problem.empty() && c.search.rate <= 0) {
       list.items.push_back(fmt::format("{}: no rate meets the objectives, not even when requests run alone", name));
     }
+    if (const Probe* failure = c.first_failure(); failure != nullptr && c.limited_by() == planner::capacity::kQueue) {
+      list.items.push_back(fmt::format("{}: at {} the system does not keep up: {}", name,
+                                       load_of_plan(plan, failure->rate), failure->unsteady));
+    }
     if (!c.search.monotone) {
       list.items.push_back(
           fmt::format("{}: attainment is not monotone in the rate: a rate above {} passes though a lower one fails; "
@@ -338,7 +342,13 @@ std::vector<std::pair<std::string, std::string>> capacity_definitions(const Capa
       {"run length", length_sentence(first, plan.request.probe)},
       {"rate", fmt::format("{}, within {:g} %: bracketed, then bisected, with the same random numbers at every rate",
                            planner::capacity::words_of(capacity_load(plan)), plan.request.probe.tolerance * 100)},
-      {"limit", "what most of the requests that miss do miss at the lowest rate that fails"},
+      {"keeping up",
+       "a rate passes only if the queue does not grow: no more requests wait for admission when the last judged one "
+       "has "
+       "come than when judging began, chance aside; with objectives that do not see the queue nothing else would tell"},
+      {"limit",
+       "what most of the requests that miss do miss at the lowest rate that fails; queue: they meet the objectives "
+       "there, and more come than are served"},
       {"$/1M", with_placement(plan)
                    ? "$/h / (output tokens/s x 3600) x 1e6; GPUs, host memory, and every storage tier with a capacity "
                      "at the price of SSD"

@@ -8,6 +8,7 @@
 
 #include "sim/serving/decode_policy.h"
 #include "tools/results/metrics.h"
+#include "tools/results/metrics/metric.h"
 #include "tools/results/numbers.h"
 #include "tools/results/provenance.h"
 #include "tools/results/scenario_words.h"
@@ -175,13 +176,17 @@ Table memory(const Outcome& outcome, const Figures& f) {
   return t;
 }
 
-Table gpu_time(const Figures& f) {
+Table gpu_time(const scenario::Scenario& scenario, const Figures& f) {
   Table t = key_figures("GPU time");
   t.rows.push_back({"busy", f.text("gpu.busy_fraction")});
   t.rows.push_back({"bound by HBM", f.text("gpu.bound_by.hbm_bandwidth")});
   t.rows.push_back({"bound by compute", f.text("gpu.bound_by.compute")});
   t.rows.push_back({"bound by link", f.text("gpu.bound_by.link")});
   t.rows.push_back({"idle", f.text("gpu.bound_by.idle")});
+  if (kTokenises.holds(scenario)) {
+    t.rows.push_back({"tokenising thread busy", f.text("tokeniser.busy_fraction"), "",
+                      "beside the others; one prompt after another"});
+  }
   return t;
 }
 
@@ -277,7 +282,7 @@ Page run_page(const Outcome& outcome, bool timing) {
   if (holds_low_bit_copy_or_fetches(outcome.scenario)) page.tables.push_back(fetch_table(outcome));
   page.tables.push_back(quality(outcome.scenario, f));
   page.tables.push_back(memory(outcome, f));
-  page.tables.push_back(gpu_time(f));
+  page.tables.push_back(gpu_time(outcome.scenario, f));
   if (outcome.scenario.serving.cluster.pools) {
     for (Table& table : pools_tables(outcome)) page.tables.push_back(std::move(table));
   }

@@ -34,10 +34,13 @@ bool has_column(std::string_view metric) {
   return std::find(shown.begin(), shown.end(), metric) != shown.end();
 }
 
-/// What most of the GPUs' time was bound by.
+/// What most of the GPUs' time was bound by; the thread that tokenises, where it never rests.
 std::string binding(const FigureTable& figures, std::size_t row) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> causes{
       {{"hbm_bandwidth", "HBM"}, {"compute", "compute"}, {"link", "link"}, {"idle", "idle"}}};
+  if (const double busy = figures.at(row, "tokeniser.busy_fraction"); busy >= serving::kThreadBinds) {
+    return fmt::format("tokeniser {:.0f} %", busy * 100);
+  }
   double most = -1;
   std::string_view name;
   for (const auto& [key, word] : causes) {

@@ -128,7 +128,7 @@ Metrics speed_metrics();
 Figure policies(const View& view);
 Figure pools_configuration(const View& view);
 
-extern const Condition kPools, kPlaces, kSessions;
+extern const Condition kPools, kPlaces, kSessions, kTokenises;
 extern const Names kLinks, kTiers;
 
 }  // namespace kvsim::results

@@ -142,6 +142,9 @@ const Condition kPools{"with two pools",
                        [](const scenario::Scenario& s) { return s.serving.cluster.pools.has_value(); }};
 const Condition kPlaces{"where prompts are stored in tiers",
                         [](const scenario::Scenario& s) { return s.serving.placement.has_value(); }};
+const Condition kTokenises{"where the engine takes time to tokenise", [](const scenario::Scenario& s) {
+                             return s.serving.schedule.engine && s.serving.schedule.engine->tokenise_s.value > 0;
+                           }};
 const Names kLinks{"link", [](const Outcome& o) { return keys_of(o.result.measured.links); }, possible_links};
 const Names kTiers{"tier", [](const Outcome& o) { return keys_of(o.result.measured.tiers); }, possible_tiers};
 
@@ -233,7 +236,12 @@ Metrics machine_metrics() {
        "share of the replicas' time in which nothing could run until a transfer arrived",
        time_share(&Measurements::link_bound_s)},
       {"gpu.bound_by.idle", kShare, kLower, "share of the replicas' time in which there was nothing to do",
-       time_share(&Measurements::idle_s)}};
+       time_share(&Measurements::idle_s)},
+      {"tokeniser.busy_fraction", kShare, kNeither,
+       "share of the time in which the thread that turns a replica's prompts into tokens was at work "
+       "(schedule.engine.tokenise), mean over replicas; near 1 it is what binds, whatever the GPUs' time went to",
+       [](const View& v) { return ratio(v.measured().tokenising_s, v.measured().tokenisers_s, kNoTime); },
+       &kTokenises}};
   append(
       rows,
       for_each(kLinks,
