@@ -182,6 +182,23 @@ TEST(Decision, MemoryThatWasShortIsSaidBesideWhatBinds) {
   EXPECT_TRUE(says(only({run}, kWhatBinds), "GPU memory was short in 40.0 % of the time"));
 }
 
+TEST(Decision, OfACapacitySaysWhatBindsAtTheRateAndWhatHappensAboveIt) {
+  Json d = capacity_document();
+  Json& c = d["configurations"][0];
+  c["bound_by"] = {{"hbm_bandwidth", 0.8}, {"compute", 0.1}, {"link", 0.0}, {"idle", 0.1}};
+  const auto with = [&](const char* limit) {
+    c["limited_by"] = limit;
+    return only({d}, kWhatBinds);
+  };
+  EXPECT_EQ(with("tpot").answer, "HBM bandwidth");
+  EXPECT_TRUE(says(with("tpot"), "\nAbove that rate, requests miss their TPOT first."));
+  EXPECT_TRUE(says(with("queue"), "\nAbove that rate more requests come than are served."));
+  EXPECT_TRUE(says(with("memory"), "\nAbove that rate requests are refused for want of memory."));
+  EXPECT_TRUE(says(with("unfinished"), "\nAbove that rate requests do not finish."));
+  c["tokeniser_busy"] = 0.97;
+  EXPECT_EQ(with("queue").answer, "the thread that turns prompts into tokens");
+}
+
 TEST(Decision, TheThreadThatTokenisesBindsWhereItNeverRests) {
   Json run = run_document();
   run["tokeniser"]["busy_fraction"] = 0.6;

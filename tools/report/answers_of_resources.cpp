@@ -134,6 +134,20 @@ Fact bound_by(const Simulated& run) {
   return f;
 }
 
+namespace {
+
+/// What happens above the rate that a replica sustains, by what limits it there.
+std::string beyond(std::string limit) {
+  if (limit.empty()) return {};
+  if (limit == "queue") return "\nAbove that rate more requests come than are served.";
+  if (limit == "memory") return "\nAbove that rate requests are refused for want of memory.";
+  if (limit == "unfinished") return "\nAbove that rate requests do not finish.";
+  for (char& c : limit) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return fmt::format("\nAbove that rate, requests miss their {} first.", limit);
+}
+
+}  // namespace
+
 std::optional<Fact> bound_at_rate(const Json& capacity) {
   const Json& first = at(capacity, {"configurations"})[0];
   std::string most;
@@ -149,14 +163,7 @@ std::optional<Fact> bound_at_rate(const Json& capacity) {
                      text(first, {"policy"})),
          "costs"};
   add_tokeniser(f, number_or_nan(first, {"tokeniser_busy"}));
-  if (std::string missed = text(first, {"limited_by"}); !missed.empty()) {
-    if (missed == "queue") {
-      f.detail += "\nAbove that rate more requests come than are served.";
-      return f;
-    }
-    for (char& c : missed) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    f.detail += fmt::format("\nAbove that rate, requests miss their {} first.", missed);
-  }
+  f.detail += beyond(text(first, {"limited_by"}));
   return f;
 }
 
