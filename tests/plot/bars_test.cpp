@@ -45,6 +45,16 @@ TEST(Bars, PartsLieFromTheirBeginningToTheirEnd) {
   EXPECT_EQ(count(svg, "class=\"value\""), 1);
 }
 
+TEST(Bars, LeaveRoomForTheLongestText) {
+  Bars b = bars();
+  b.bars = {{"published", {{0, 8, 0, "a"}}, "2.000 to 3.600"}, {"simulated", {{0, 4, 0, "b"}}, "4.000"}};
+  // 0 to 8, 31.75 each: 14 letters stand between 458 and the end, at 560.
+  const std::string svg = drawn(b);
+  EXPECT_TRUE(has(svg, "x=\"196\" y=\"13\" width=\"254\" height=\"20\" data-tip=\"a\""));
+  EXPECT_TRUE(has(svg, "class=\"value\" x=\"458\""));
+  EXPECT_TRUE(has(svg, "x=\"196\" y=\"43\" width=\"127\" height=\"20\" data-tip=\"b\""));
+}
+
 TEST(Bars, BelowZeroTheyReachToTheLeft) {
   Bars b = bars();
   b.bars = {{"gain", {{0, 5, 0, "more"}}, ""}, {"loss", {{0, -5, 0, "less"}}, "-5"}};
@@ -63,9 +73,9 @@ TEST(Bars, TheirTextStandsBehindTheLongestPartWhicheverComesLast) {
 
 TEST(Bars, ALongLabelIsShortened) {
   Bars b = bars();
-  b.bars = {{std::string(31, 'a'), {{0, 1, 0, ""}}, ""}};
-  EXPECT_TRUE(has(drawn(b), ">" + std::string(29, 'a') + "\u2026</text>"));
-  b.bars[0].label = std::string(30, 'a');
+  b.bars = {{std::string(28, 'a'), {{0, 1, 0, ""}}, ""}};
+  EXPECT_TRUE(has(drawn(b), ">" + std::string(26, 'a') + "\u2026</text>"));
+  b.bars[0].label = std::string(27, 'a');
   EXPECT_TRUE(has(drawn(b), ">" + b.bars[0].label + "</text>"));
 }
 
