@@ -1,9 +1,8 @@
-// A trace of any format, told again: in every format that is written it reads back as as many requests, and laws fitted
-// to it are a workload. The first byte is the format's place in the table.
+// A trace of any format, told again: in every format that is written it reads back as the same lengths, and laws are
+// fitted to it. The first byte is the format's place in the table.
 #include "models/schema/yaml.h"
 #include "planner/traffic/trace_writer.h"
 #include "planner/traffic/traffic_fit.h"
-#include "sim/scenario/scenario.h"
 #include "tests/fuzz/harness.h"
 
 namespace {
