@@ -11,8 +11,7 @@ namespace kvsim::models {
 
 std::int64_t DrafterSpec::own_weight_bytes() const {
   if (!shares_head) return network.weight_bytes();
-  const auto head = static_cast<double>(network.vocabulary * network.hidden);
-  return network.weight_bytes() - std::llround(head * network.weight_bytes_per_parameter);
+  return network.weight_bytes() - std::llround(network.head_weight_bytes());
 }
 
 bool DrafterSpec::drafts_for(const std::string& target) const {

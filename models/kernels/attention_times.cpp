@@ -38,7 +38,7 @@ std::pair<const std::vector<DecodeForm>*, const std::vector<TiledForm>*> attenti
 TokenCurve expansion_curve(const KernelProfile& profile, const LlmSpec& model, const Machine& machine, double gpus) {
   const auto heads = static_cast<double>(model.heads) / gpus;
   const LinearShape shape{heads * static_cast<double>(model.mla.qk_nope_head_dim + model.mla.v_head_dim),
-                          static_cast<double>(model.mla.kv_lora_rank), 1, true};
+                          static_cast<double>(model.mla.kv_lora_rank), 1, LinearShape::Part::attention};
   const LinearForm* form = form_for(profile.fitted.linear, &LinearForm::weights, model.attention_format());
   const double flops_per_s = machine.flops_per_s(model.attention_format());
   return TokenCurve([&](double tokens) {
@@ -100,6 +100,8 @@ AttentionTimes::AttentionTimes(const KernelProfile& profile, const LlmSpec& mode
     return c.with_last({s.head_dim, s.heads / s.kv_heads});
   };
   plane_ = CorrectionPlane(of_heads(decode_.correction, shape_), shape_.kv_heads);
+  constexpr std::size_t kLengthAxis = 1;
+  if (!plane_.empty()) plane_lengths_ = decode_.correction.axes[kLengthAxis];
   decode_.correction = {};
   prefill_ = *form_for(*prefill_forms, &TiledForm::kv, kv);
   prefill_.correction = of_heads(prefill_.correction, chunk_shape_);
@@ -150,8 +152,19 @@ FormTime AttentionTimes::at_least(FormTime streaming, double flops_s) const {
 
 FormTime AttentionTimes::decode_time(const DecodeCall& call, const Machine& machine, bool warm) const {
   FormTime t = decode_.time(call, machine, warm);
-  if (!plane_.empty() && machine.as_measured) {
-    t.seconds *= plane_.at(call.requests * call.kv_heads, std::max(call.mean_kv, 1.0));
+  if (plane_.empty() || !machine.as_measured) return t;
+  const double walks = call.requests * call.kv_heads, kv = std::max(call.mean_kv, 1.0);
+  const double factor = plane_.at(walks, kv);
+  t.seconds *= factor;
+  for (const double shorter : plane_lengths_) {
+    if (shorter >= kv) break;
+    const double of_shorter = plane_.at(walks, shorter);
+    if (of_shorter <= factor) continue;  // and the form rises
+    DecodeCall to = call;
+    to.mean_kv = shorter;
+    to.kv_bytes *= shorter / kv;
+    to.longest_kv *= shorter / kv;
+    t.seconds = std::max(t.seconds, of_shorter * decode_.time(to, machine, warm).seconds);
   }
   return t;
 }

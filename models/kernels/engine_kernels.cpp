@@ -63,11 +63,10 @@ std::vector<std::string> kernels_of_others(const KernelProfile& profile, const L
   if (wanted.empty()) return others;
   const FittedForms& f = profile.fitted;
   const bool usual = wanted == kUsualKernels;
-  for (const NumberFormat format : {model.weight_format(), model.attention_format()}) {
+  for (const NumberFormat format : model.weight_formats()) {
     if (!is_of(form_for(f.linear, &LinearForm::weights, format), wanted)) {
       others.push_back(fmt::format("linear layers in {}", word(format)));
     }
-    if (model.weight_format() == model.attention_format()) break;
   }
   if (model.moe.experts > 0 && !usual && form_for(f.moe, &MoeForm::weights, model.weight_format()) != nullptr) {
     others.emplace_back("routed experts");

@@ -8,7 +8,7 @@ namespace kvsim::models {
 
 LeftOut left_out(const LlmSpec& model, std::int64_t tensor_parallel, const StepWork& work) {
   if (model.window.layers == 0) return {};
-  const LlmSpec part = model.window_part();
+  const LlmSpec part = model.as_read().window_part();
   LeftOut out;
   for (const AttentionWork* w : {&work.decode, &work.verify, &work.prefill}) {
     out.kv_bytes += w->unread * static_cast<double>(part.kv_bytes_per_token()) * part.kv_copies(tensor_parallel);

@@ -56,7 +56,12 @@ std::vector<LinearShape> attention_shapes(const LlmSpec& m, double gpus) {
     const double gate = m.output_gate ? queries : 0;
     const double kv =
         2 * static_cast<double>(m.kv_heads * m.head_dim) * m.kv_copies(static_cast<std::int64_t>(gpus)) / gpus;
-    return {{queries + gate + kv, hidden, layers, true}, {hidden, queries, layers, true}};
+    constexpr auto kPart = LinearShape::Part::attention;
+    const auto sharing = static_cast<double>(m.shared_kv_layers);
+    std::vector<LinearShape> shapes{{queries + gate + kv, hidden, layers - sharing, kPart},
+                                    {hidden, queries, layers, kPart}};
+    if (sharing > 0) shapes.push_back({queries + gate, hidden, sharing, kPart});
+    return shapes;
   }
   const MlaShape& s = m.mla;
   const auto query = static_cast<double>(s.q_lora_rank);
@@ -64,11 +69,12 @@ std::vector<LinearShape> attention_shapes(const LlmSpec& m, double gpus) {
   const auto nope = static_cast<double>(s.qk_nope_head_dim);
   const auto rope = static_cast<double>(s.qk_rope_head_dim);
   const auto value = static_cast<double>(s.v_head_dim);
-  std::vector<LinearShape> shapes{{query + latent + rope, hidden, layers, true},
-                                  {heads * (nope + rope), query > 0 ? query : hidden, layers, true},
-                                  {heads * (nope + value), latent, layers, true},
-                                  {hidden, heads * value, layers, true}};
-  if (m.output_gate) shapes.push_back({heads * value, hidden, layers, true});
+  std::vector<LinearShape> shapes{
+      {query + latent + rope, hidden, layers, LinearShape::Part::attention},
+      {heads * (nope + rope), query > 0 ? query : hidden, layers, LinearShape::Part::attention},
+      {heads * (nope + value), latent, layers, LinearShape::Part::attention},
+      {hidden, heads * value, layers, LinearShape::Part::attention}};
+  if (m.output_gate) shapes.push_back({heads * value, hidden, layers, LinearShape::Part::attention});
   return shapes;
 }
 
@@ -79,10 +85,10 @@ void add_state_shapes(const LlmSpec& m, double gpus, std::vector<LinearShape>& s
   const StateLayers& s = m.state;
   if (s.layers == 0) return;
   const auto layers = static_cast<double>(s.layers), hidden = static_cast<double>(m.hidden);
-  shapes.push_back({static_cast<double>(s.in_width) / gpus, hidden, layers, true});
-  shapes.push_back({hidden, static_cast<double>(s.out_width()) / gpus, layers, true});
+  shapes.push_back({static_cast<double>(s.in_width) / gpus, hidden, layers, LinearShape::Part::attention});
+  shapes.push_back({hidden, static_cast<double>(s.out_width()) / gpus, layers, LinearShape::Part::attention});
   const double further = static_cast<double>(s.further_parameters) / hidden / gpus;
-  if (further >= 1) shapes.push_back({further, hidden, layers, true});
+  if (further >= 1) shapes.push_back({further, hidden, layers, LinearShape::Part::attention});
 }
 
 /// Indexers, which every GPU has whole: their one key is every head's.
@@ -91,8 +97,8 @@ void add_indexer_shapes(const LlmSpec& m, std::vector<LinearShape>& shapes) {
   if (i.layers == 0) return;
   const auto layers = static_cast<double>(i.layers), hidden = static_cast<double>(m.hidden);
   const double queries = m.mla.q_lora_rank > 0 ? static_cast<double>(m.mla.q_lora_rank) : hidden;
-  shapes.push_back({static_cast<double>(i.heads * i.head_dim), queries, layers, true});
-  shapes.push_back({static_cast<double>(i.head_dim + i.heads), hidden, layers, true});
+  shapes.push_back({static_cast<double>(i.heads * i.head_dim), queries, layers, LinearShape::Part::attention});
+  shapes.push_back({static_cast<double>(i.head_dim + i.heads), hidden, layers, LinearShape::Part::attention});
 }
 
 void add_gated_block(const LlmSpec& m, std::int64_t width, double layers, double gpus,
@@ -141,7 +147,7 @@ double experts_streamed_s(const LlmSpec& m, const Parallelism& parallel, const M
 }
 
 LinearShape head_shape(const LlmSpec& m, double gpus) {
-  return {static_cast<double>(m.vocabulary) / gpus, static_cast<double>(m.hidden), 1};
+  return {static_cast<double>(m.vocabulary) / gpus, static_cast<double>(m.hidden), 1, LinearShape::Part::head};
 }
 
 bool LinearTimes::covers(const KernelProfile& profile, const LlmSpec& model, const Machine& machine, std::string& why) {
@@ -152,11 +158,16 @@ bool LinearTimes::covers(const KernelProfile& profile, const LlmSpec& model, con
   } else if (!model.stated_weight_format && model.weight_bytes_override > 0) {
     why = "the model's weight_bytes is given, and no weight_format that kernels were measured in";
   } else if (!model.stated_weight_format && !known) {
-    why = fmt::format("weights of {} bytes are in no format that kernels were measured in", width);
+    why = fmt::format(
+        "weights of {} bytes are in no format that kernels were measured in (arithmetic in 16 bit, which "
+        "they are turned into)",
+        width);
   } else if (form_of(profile, model.weight_format()) == nullptr) {
     why = fmt::format("the profile has no fitted form for {} weights", word(model.weight_format()));
   } else if (form_of(profile, model.attention_format()) == nullptr) {
     why = fmt::format("the profile has no fitted form for {} weights of attention", word(model.attention_format()));
+  } else if (form_of(profile, model.head_format()) == nullptr) {
+    why = fmt::format("the profile has no fitted form for {} weights of the LM head", word(model.head_format()));
   } else if (model.moe.experts > 0 && experts_form_of(profile, model) == nullptr) {
     why = fmt::format("the profile has no fitted form for routed experts with {} weights", word(model.weight_format()));
   } else if (machine.multiprocessors <= 0) {
@@ -202,7 +213,7 @@ LinearTimes::LinearTimes(const KernelProfile& profile, const LlmSpec& model, con
     return linear_times(profile, model, of, tokens, machine);
   };
   std::vector<LinearShape> shapes = body_shapes(model, gpus);
-  for (const NumberFormat weights : {model.weight_format(), model.attention_format()}) {
+  for (const NumberFormat weights : model.weight_formats()) {
     const double to = form_of(profile, weights)->valid_to;
     if (to > 0) valid_to_ = valid_to_ > 0 ? std::min(valid_to_, to) : to;
   }

@@ -76,11 +76,14 @@ struct LinearShape {
   double n = 0;
   double k = 0;
   double calls = 1;
-  bool of_attention = false;  ///< its weights are of LlmSpec::attention_format(), else of weight_format()
+  /// Whose format its weights are in.
+  enum class Part { body, attention, head } part = Part::body;
 };
 
 [[nodiscard]] inline NumberFormat weights_of(const LlmSpec& model, const LinearShape& shape) {
-  return shape.of_attention ? model.attention_format() : model.weight_format();
+  return shape.part == LinearShape::Part::attention ? model.attention_format()
+         : shape.part == LinearShape::Part::head    ? model.head_format()
+                                                    : model.weight_format();
 }
 
 /// Those of its attention blocks.
@@ -226,7 +229,8 @@ class AttentionTimes {
   }
   /// Seconds of such a launch: by the form at multiples of kLengthStep tokens of mean context, linear in between.
   [[nodiscard]] double between_lengths(double requests, double mean_kv, KnownLengths* known) const;
-  /// The form and its correction for these heads.
+  /// The form and its correction for these heads, and no less than it takes for a shorter KV at which the correction
+  /// has its own factor: from there on that may fall faster than the form rises.
   [[nodiscard]] FormTime decode_time(const DecodeCall& call, const Machine& machine, bool warm) const;
   [[nodiscard]] FormTime at_least(FormTime streaming, double flops_s) const;
   template <class Each>
@@ -260,6 +264,7 @@ class AttentionTimes {
   std::pair<double, double> head_dims_{128, 128};  ///< of all tables from before there were several
   DecodeForm decode_;                              ///< without its correction
   CorrectionPlane plane_;                          ///< of decode_, by walks and KV length; empty: none
+  std::vector<double> plane_lengths_;              ///< its KV lengths
   TiledForm prefill_;
   TiledForm mixed_;
   AttentionLaunches launches_;

@@ -330,13 +330,11 @@ void add_linear(Figures& out, const GpuSpec& gpu, const KernelProfile& p, const 
     out.add("profile.linear.compute_efficiency", "curve", p.linear_compute_efficiency.source);
     return;
   }
-  const NumberFormat format = model.weight_format();
-  for (const NumberFormat weights : {format, model.attention_format()}) {
+  for (const NumberFormat weights : model.weight_formats()) {
     out.add_form("profile.fitted.linear", *form_for(p.fitted.linear, &LinearForm::weights, weights));
-    if (format == model.attention_format()) break;
   }
   if (model.moe.experts > 0) {
-    out.add_form("profile.fitted.moe", *form_for(p.fitted.moe, &MoeForm::weights, format));
+    out.add_form("profile.fitted.moe", *form_for(p.fitted.moe, &MoeForm::weights, model.weight_format()));
   }
   std::vector<LinearShape> shapes = body_shapes(model, gpus);
   shapes.push_back(head_shape(model, gpus));

@@ -34,6 +34,18 @@ void note_origin(const std::vector<UsedFigure>& figures, std::string_view operat
   if (const auto found = begins_with(roofline); found != figures.end()) of.source = found->source;
 }
 
+/// Of linear layers in this format: figures have their forms in the order of the model's formats.
+void note_form_of(const std::vector<UsedFigure>& figures, const LlmSpec& model, NumberFormat format, StepOperator& of) {
+  const std::vector<NumberFormat> formats = model.weight_formats();
+  auto before = std::find(formats.begin(), formats.end(), format) - formats.begin();
+  for (const UsedFigure& f : figures) {
+    if (f.name != "profile.fitted.linear" || before-- > 0) continue;
+    of.source = f.source;
+    of.error = f.error;
+    return;
+  }
+}
+
 void note_shares(const GpuSpec& gpu, double flops_per_s, StepOperator& of) {
   if (of.seconds <= 0) return;
   constexpr double kMostOfIt = 0.5;
@@ -102,7 +114,8 @@ Experts experts_of(const GpuSpec& gpu, const KernelProfile& profile, const LlmSp
     return bytes / (profile.linear_bandwidth_efficiency.value * gpu.memory_bytes_per_s.value);
   };
   const auto flops_s = [&](double flops) {
-    return flops / (profile.linear_compute_efficiency.at(tokens) * Machine::of(gpu).flops_per_s(model.weight_format()));
+    return flops /
+           (profile.linear_compute_efficiency.at(tokens) * Machine::of(gpu).flops_per_s(model.arithmetic_format()));
   };
   const double other_bytes = body_bytes - e.routed.bytes, other_flops = body_flops - e.routed.flops;
   e.routed.seconds = std::min(std::max(bytes_s(e.routed.bytes), flops_s(e.routed.flops)), body_s);
@@ -145,9 +158,9 @@ std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& pee
                                    : 0;
   const double experts_flops =
       routed_layers(model) * 2 * static_cast<double>(model.moe.experts_per_token * model.expert_parameters());
-  const double linear_flops_per_s = Machine::of(gpu).flops_per_s(model.weight_format());
+  const double linear_flops_per_s = Machine::of(gpu).flops_per_s(model.arithmetic_format());
   const auto head = static_cast<double>(model.vocabulary * model.hidden);
-  const double head_bytes = head * static_cast<double>(model.weight_bytes()) / static_cast<double>(model.parameters());
+  const double head_bytes = model.head_weight_bytes();
 
   StepOperator linear{"linear layers", time.linear_s - time.head_s};
   linear.bytes =
@@ -158,8 +171,8 @@ std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& pee
   logits.bytes = work.logit_tokens > 0 ? head_bytes / gpus : 0;
   logits.flops = 2 * head * work.logit_tokens / gpus;
   StepOperator attention{"attention", time.attention_s - time.state_s - time.indexer_s};
-  attention.bytes =
-      (work.decode.kv_bytes + work.verify.kv_bytes + work.prefill.kv_bytes) * model.kv_copies(parallel.tensor) / gpus;
+  attention.bytes = (work.decode.kv_bytes + work.verify.kv_bytes + work.prefill.kv_bytes) * model.reads_of_kv() *
+                    model.as_read().kv_copies(parallel.tensor) / gpus;
   attention.flops =
       (work.decode.pairs + work.verify.pairs + work.prefill.pairs) * model.attention_flops_per_pair() / gpus;
   const LeftOut outside = left_out(model, parallel.tensor, work);
@@ -177,6 +190,7 @@ std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& pee
   logits.from = linear.from;
   logits.source = linear.source;
   logits.error = linear.error;
+  if (linear.from == "form") note_form_of(figures, model, model.head_format(), logits);
   const Launch launch = profile.launches.of(work);
   const bool one_launch =
       launch == Launch::mixed && form_for(profile.fitted.mixed_attention, &TiledForm::kv, kv_format(model));
@@ -205,7 +219,7 @@ std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& pee
     operators = {linear};
   }
   note_shares(gpu, linear_flops_per_s, operators.front());
-  note_shares(gpu, linear_flops_per_s, logits);
+  note_shares(gpu, Machine::of(gpu).flops_per_s(model.head_format()), logits);
   note_shares(gpu, gpu.bf16_flops_per_s.value, attention);
 
   operators.push_back(logits);

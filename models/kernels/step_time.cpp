@@ -38,7 +38,8 @@ double helper_kernels_per_pass(const LlmSpec& m, const KernelProfile& profile, b
   const double routed = 5.0 + (narrow ? 2.0 : 0.0);
   const double attention = m.attention == AttentionKind::mla ? 5.0 : 1.0;
   const double reduced = shared ? all_reduces(m) : 0.0;
-  const double quantised = narrow && !profile.fused.quantise ? linear_calls_per_pass(m) : 0.0;
+  const double heads = m.head_format() == NumberFormat::bf16 ? 1.0 : 0.0;  // LM heads whose inputs stay as they are
+  const double quantised = narrow && !profile.fused.quantise ? linear_calls_per_pass(m) - heads : 0.0;
   return layers * attention + reduced + routed_layers(m) * routed + quantised;
 }
 
@@ -47,16 +48,23 @@ double parameters_before_attention(const LlmSpec& m) {
   if (m.window_heads_differ()) {
     return parameters_before_attention(m.full_part()) + parameters_before_attention(m.window_part());
   }
-  const auto layers = static_cast<double>(m.attention_layers());
+  const auto layers = static_cast<double>(m.attention_layers()), shared = static_cast<double>(m.shared_kv_layers);
   const double states = static_cast<double>(m.state.layers) * static_cast<double>(m.hidden * m.state.in_width);
   if (m.attention != AttentionKind::mla) {
-    return layers * static_cast<double>(m.hidden * (m.heads + 2 * m.kv_heads) * m.head_dim) + states;
+    return layers * static_cast<double>(m.hidden * (m.heads + 2 * m.kv_heads) * m.head_dim) -
+           shared * static_cast<double>(m.hidden * 2 * m.kv_heads * m.head_dim) + states;
   }
   const MlaShape& s = m.mla;
   const std::int64_t width = m.heads * (s.qk_nope_head_dim + s.qk_rope_head_dim);
   const std::int64_t query = s.q_lora_rank > 0 ? s.q_lora_rank * (m.hidden + width) : m.hidden * width;
   const std::int64_t latent = m.hidden * (s.kv_lora_rank + s.qk_rope_head_dim);
   return layers * static_cast<double>(query + latent + s.kv_lora_rank * m.heads * s.qk_nope_head_dim) + states;
+}
+
+/// Of attention's projections.
+double attention_bytes_per_parameter(const LlmSpec& m) {
+  if (m.weight_bytes_override > 0) return static_cast<double>(m.weight_bytes()) / static_cast<double>(m.parameters());
+  return m.stated_attention_format ? bytes_per_element(*m.stated_attention_format) : m.weight_bytes_per_parameter;
 }
 
 /// Bytes of the routed experts that so many tokens reach.
@@ -81,7 +89,8 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
                      const Parallelism& parallel)
     : model_(model), profile_(profile), parallel_(parallel), gpus_(static_cast<double>(parallel.tensor)) {
   memory_bytes_per_s_ = gpu.memory_bytes_per_s.value;
-  linear_flops_per_s_ = Machine::of(gpu).flops_per_s(model.weight_format());
+  head_flops_per_s_ = Machine::of(gpu).flops_per_s(model.head_format());
+  linear_flops_per_s_ = Machine::of(gpu).flops_per_s(model.arithmetic_format());
   attention_flops_per_s_ = gpu.bf16_flops_per_s.value;  // narrow weights leave queries, keys and values in bf16
   linear_calls_ = linear_calls_per_pass(model);
   launches_ = linear_calls_ + static_cast<double>(model.attention_layers()) + 1;  // attention, and the sampler
@@ -95,14 +104,15 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
   expert_flops_ = routed_layers(model) * static_cast<double>(model.moe.experts_per_token) * 2 *
                   static_cast<double>(model.expert_parameters());
   dense_weight_bytes_ = model.weight_bytes_read(1);
-  const double parameter_bytes = static_cast<double>(model.weight_bytes()) / static_cast<double>(model.parameters());
-  head_weight_bytes_ = static_cast<double>(model.vocabulary * model.hidden) * parameter_bytes;
-  qkv_weight_bytes_ = parameters_before_attention(model) * parameter_bytes;
-  attention_ = AttentionLayers(model, gpus_);
+  head_weight_bytes_ = model.head_weight_bytes();
+  qkv_weight_bytes_ = parameters_before_attention(model) * attention_bytes_per_parameter(model);
+  const LlmSpec read = model.as_read();
+  reads_of_kv_ = model.reads_of_kv();
+  attention_ = AttentionLayers(read, gpus_);
   if (model.window.layers > 0) {
-    layer_work_ = LayerWork(model);
-    if (model.full_part().layers > 0) full_attention_ = AttentionLayers(model.full_part(), gpus_);
-    window_attention_ = AttentionLayers(model.window_part(), gpus_);
+    layer_work_ = LayerWork(read);
+    if (read.full_part().layers > 0) full_attention_ = AttentionLayers(read.full_part(), gpus_);
+    window_attention_ = AttentionLayers(read.window_part(), gpus_);
   }
   const std::string& library = profile_.collective_library;
   const auto collective = [&](Collective operation, std::int64_t gpus) {
@@ -132,12 +142,12 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
   }
   attention_fitted_ = AttentionTimes::covers(profile_, model_, machine_, why);
   if (attention_fitted_) {
-    attention_.times = AttentionTimes(profile_, model_, machine_, gpus_);
+    attention_.times = AttentionTimes(profile_, read, machine_, gpus_);
     if (layer_work_) {
       if (full_attention_.layers > 0) {
-        full_attention_.times = AttentionTimes(profile_, model_.full_part(), machine_, gpus_);
+        full_attention_.times = AttentionTimes(profile_, read.full_part(), machine_, gpus_);
       }
-      window_attention_.times = AttentionTimes(profile_, model_.window_part(), machine_, gpus_);
+      window_attention_.times = AttentionTimes(profile_, read.window_part(), machine_, gpus_);
     }
     if (attention_.times.lacks_mixed()) {
       fallbacks_.push_back(
@@ -196,6 +206,14 @@ void StepTimer::note_missing() {
   }
   if (attention_fitted_ && !profile_.tables.decode_attention.empty() && !attention_.times.has_table()) {
     add("its tables of decode attention are of other heads than this model's: fitted forms");
+  }
+  constexpr double kSlow = 0.5;  // of the memory bandwidth: no other kernel of routed experts is below 0.78
+  const MoeForm* experts = form_for(profile_.fitted.moe, &MoeForm::weights, model_.weight_format());
+  if (linear_fitted_ && model_.moe.experts > 0 && experts->stream.bandwidth_efficiency < kSlow) {
+    add(fmt::format(
+        "routed experts in {} are timed as the kernel that was measured, which reads weights at {:.0f} % of "
+        "the memory bandwidth: an engine that takes another kernel is several times faster there",
+        word(experts->weights), 100 * experts->stream.bandwidth_efficiency));
   }
   const std::vector<std::string> others = kernels_of_others(profile_, model_);
   if (!others.empty()) {
@@ -269,8 +287,7 @@ void StepTimer::note_scaled_kernels() {
     said.insert(fmt::format("{}'s kernels, {}", form->kernels, form->source.reference));
   };
   const FittedForms& f = profile_.fitted;
-  note(form_for(f.linear, &LinearForm::weights, model_.weight_format()));
-  note(form_for(f.linear, &LinearForm::weights, model_.attention_format()));
+  for (const NumberFormat format : model_.weight_formats()) note(form_for(f.linear, &LinearForm::weights, format));
   note(form_for(f.decode_attention, &DecodeForm::kv, kv_format(model_)));
   note(form_for(f.prefill_attention, &TiledForm::kv, kv_format(model_)));
   for (const std::string& what : said) fallbacks_.push_back(what);
@@ -287,7 +304,13 @@ double StepTimer::attention_flops_s(const AttentionLayers& of, const AttentionWo
          (profile_.attention_compute_efficiency.at(attended) * attention_flops_per_s_);
 }
 
-void StepTimer::add_attention(const StepWork& work, KnownLengths* known, StepTime& time) const {
+void StepTimer::add_attention(const StepWork& stored, KnownLengths* known, StepTime& time) const {
+  std::optional<StepWork> shared;
+  if (reads_of_kv_ != 1) {
+    shared = stored;
+    for (AttentionWork* w : {&shared->decode, &shared->verify, &shared->prefill}) w->kv_bytes *= reads_of_kv_;
+  }
+  const StepWork& work = shared ? *shared : stored;
   const bool alike =
       !layer_work_ || (!LayerWork::differs(work) && !model_.window_heads_differ() && model_.indexer.layers == 0);
   if (alike) {
@@ -379,25 +402,27 @@ void StepTimer::add_linear(const StepWork& work, double all_tokens, StepTime& ti
     return;
   }
   const double weights = weight_bytes_of_rank(all_tokens);
-  const double flops = body_flops_ * tokens + head_flops_ * work.logit_tokens;
-  const auto roofline_of = [&](double bytes, double of_flops) {
+  const auto roofline_of = [&](double bytes, double flops, double rows, double flops_per_s) {
     return roofline(bytes / gpus_ / (profile_.linear_bandwidth_efficiency.value * memory_bytes_per_s_),
-                    of_flops / gpus_ / (profile_.linear_compute_efficiency.at(tokens) * linear_flops_per_s_));
+                    flops / gpus_ / (profile_.linear_compute_efficiency.at(rows) * flops_per_s));
   };
-  // Routed experts are kernels of their own, that read all weights for few tokens each. Of them, a GPU has its share of
-  // all ranks' tokens.
+  const auto add = [&time](const Roofline& r) {
+    time.linear_s += r.seconds;
+    (r.memory_bound ? time.hbm_bound_s : time.compute_bound_s) += r.seconds;
+  };
+  // Routed experts and the LM head are kernels of their own: those read all weights for few tokens each, and this one
+  // computes the tokens that give logits alone. Of experts a GPU has its share of all ranks' tokens.
   const auto ranks = static_cast<double>(parallel_.attention_data);
   const double experts = model_.moe.experts > 0 ? routed_weight_bytes(model_, all_tokens) / ranks : 0;
-  const Roofline others = roofline_of(weights - experts, flops - expert_flops_ * tokens);
-  time.linear_s = profile_.linear_t0_s.value * linear_calls_ + others.seconds;
-  const double head_share = others.memory_bound ? head_weight_bytes_ / (weights - experts)
-                                                : head_flops_ * work.logit_tokens / (flops - expert_flops_ * tokens);
-  time.head_s = profile_.linear_t0_s.value + head_share * others.seconds;
-  (others.memory_bound ? time.hbm_bound_s : time.compute_bound_s) += others.seconds;
-  if (experts <= 0) return;
-  const Roofline routed = roofline_of(experts, expert_flops_ * all_tokens / ranks);
-  time.linear_s += routed.seconds;
-  (routed.memory_bound ? time.hbm_bound_s : time.compute_bound_s) += routed.seconds;
+  time.linear_s = profile_.linear_t0_s.value * (linear_calls_ - 1);
+  add(roofline_of(weights - experts - head_weight_bytes_, (body_flops_ - expert_flops_) * tokens, tokens,
+                  linear_flops_per_s_));
+  if (experts > 0) add(roofline_of(experts, expert_flops_ * all_tokens / ranks, tokens, linear_flops_per_s_));
+  if (work.logit_tokens <= 0) return;
+  const double body_s = time.linear_s;
+  time.linear_s += profile_.linear_t0_s.value;
+  add(roofline_of(head_weight_bytes_, head_flops_ * work.logit_tokens, work.logit_tokens, head_flops_per_s_));
+  time.head_s = time.linear_s - body_s;
 }
 
 double StepTimer::sampler_s(double sequences) const {

@@ -26,10 +26,10 @@ namespace kvsim::models {
 struct StepTime {
   double total_s = 0;
   double linear_s = 0;
-  double head_s = 0;       ///< of linear_s, the LM head; where one roofline covers all linear layers, its share of that
-  double attention_s = 0;  ///< and what is in its place: state_s, indexer_s
-  double state_s = 0;      ///< of attention_s, layers that keep a state
-  double indexer_s = 0;    ///< of attention_s, indexers that choose what selected layers attend to
+  double head_s = 0;           ///< of linear_s, the LM head
+  double attention_s = 0;      ///< and what is in its place: state_s, indexer_s
+  double state_s = 0;          ///< of attention_s, layers that keep a state
+  double indexer_s = 0;        ///< of attention_s, indexers that choose what selected layers attend to
   double collectives_s = 0;    ///< all-reduces of all layers and of the embedding, gathering of the logits; tokens to
                                ///< experts and back; of a pipeline, sending and waiting for the slowest stage
   double gathering_s = 0;      ///< of collectives_s, what comes once a pass: embedding and logits
@@ -125,8 +125,8 @@ class StepTimer {
     double flops_per_pair = 0;  // of all of them
     AttentionTimes times;       // where forms cover them
   };
-  /// Of all kinds of layers.
-  void add_attention(const StepWork& work, KnownLengths* known, StepTime& time) const;
+  /// Of all kinds of layers; KV bytes of the work are those kept.
+  void add_attention(const StepWork& stored, KnownLengths* known, StepTime& time) const;
   /// Of one kind, whose own the work is.
   void add_attention(const AttentionLayers& of, const StepWork& work, KnownLengths* known, StepTime& time) const;
   /// Adds, and returns, the seconds of layers of another kind: `calls` kernels in all.
@@ -152,7 +152,7 @@ class StepTimer {
   Parallelism parallel_;
   double gpus_ = 1;  // of a tensor-parallel group
   double memory_bytes_per_s_ = 0;
-  double linear_flops_per_s_ = 0;
+  double linear_flops_per_s_ = 0, head_flops_per_s_ = 0;
   double attention_flops_per_s_ = 0;
   CollectiveTimes all_reduce_;
   CollectiveTimes all_gather_;
@@ -172,6 +172,7 @@ class StepTimer {
   bool linear_fitted_ = false;
   bool attention_fitted_ = false;
   LinearTimes linear_times_;
+  double reads_of_kv_ = 1;                             // bytes read for each one kept: layers may share KV
   AttentionLayers attention_;                          // all, as if alike
   AttentionLayers full_attention_, window_attention_;  // each kind, where some layers have a window
   std::optional<LayerWork> layer_work_;                // likewise

@@ -43,6 +43,9 @@ ConfigNode window_of(const Layers& layers) {
   ConfigNode window = ConfigNode::map(layers.window_at->origin());
   append(window, "layers", layers.count(Layers::Mixer::window), *layers.window_at);
   append(window, "tokens", fmt::format("{} tokens", layers.window_tokens), *layers.window_at);
+  if (const std::int64_t sharing = layers.count_sharing(Layers::Mixer::window); sharing > 0) {
+    append(window, "shared_kv_layers", sharing, *layers.window_at);
+  }
   if (layers.window_kind != "sliding") append(window, "kind", std::string(layers.window_kind), *layers.window_at);
   return window;
 }
@@ -538,6 +541,7 @@ ImportedModel import_model(const schema::ConfigNode& config, const schema::Confi
   const auto count_layers = [&](const char* key, std::int64_t count) {
     if (count > 0) append(entry, key, count, type);
   };
+  count_layers("shared_kv_layers", layers.shared_kv);
   count_layers("without_attention", layers.count(Layers::Mixer::none));
   count_layers("without_block", layers.count(Layers::Block::none));
 

@@ -65,7 +65,8 @@ struct Unsupported {
   std::string_view what;
 };
 constexpr std::array<Unsupported, 14> kUnsupported{
-    {{"attention_chunk_size", "layers that attend within chunks"},
+    {{"sparse_attention_config", "layers that read a selection of blocks"},
+     {"attention_chunk_size", "layers that attend within chunks"},
      {"block_configs", "layers that differ from each other"},
      {"compress_ratios", "layers that keep a compressed context"},
      {"hidden_size_per_layer_input", "embeddings of each layer"},
@@ -77,8 +78,7 @@ constexpr std::array<Unsupported, 14> kUnsupported{
      {"linear_num_value_heads", "layers of linear attention"},
      {"num_kv_shared_layers", "layers that share another's KV"},
      {"shared_expert_intermediate_size", "a shared expert of a width of its own"},
-     {"shared_intermediate_size", "a shared expert of a width of its own"},
-     {"sparse_attention_config", "layers that read a selection of blocks"}}};
+     {"shared_intermediate_size", "a shared expert of a width of its own"}}};
 
 /// Null: none that is read.
 const Family* find_family(Fields& fields) {
@@ -99,6 +99,7 @@ void refuse_unsupported(Fields& fields) {
     if (family->experts == ExpertKeys::granite) read.insert("shared_intermediate_size");
     if (family->experts == ExpertKeys::qwen) read.insert("shared_expert_intermediate_size");
     if (family->type == "llama4_text") read.insert("attention_chunk_size");
+    if (family->type == "gemma4_text") read.insert("num_kv_shared_layers");
     if (family->type == "nemotron-nas") read.insert("block_configs");
     if (family->state == StateKeys::mamba2) read.insert({"hybrid_override_pattern", "layers_block_type"});
     if (family->state == StateKeys::kda) read.insert("linear_attn_config");
@@ -364,6 +365,15 @@ Layers read_layers(Fields& fields, const Family& family) {
     layers.window_tokens = fields.whole("index_topk");
     layers.window_kind = "selected";
     return layers;
+  }
+  if (family.type == "gemma4_text") {
+    layers.shared_kv = fields.whole("num_kv_shared_layers", 0);
+    for (const Mixer m : {Mixer::full, Mixer::window}) {
+      if (layers.shared_kv >= static_cast<std::int64_t>(layers.mixers.size()) ||
+          (layers.count(m) > 0 && layers.count_sharing(m) == layers.count(m))) {
+        refuse(fields.need("num_kv_shared_layers"), "num_kv_shared_layers", "no layer of a kind with KV of its own");
+      }
+    }
   }
   const std::int64_t windowed = layers.count(Mixer::window);
   if (windowed == 0) return layers;

@@ -60,9 +60,14 @@ struct Layers {
   const ConfigNode* window_at = nullptr;  ///< where the window is stated; null: no layer has one
   std::int64_t window_tokens = 0;
   std::string_view window_kind = "sliding";
-  std::string_view assumed;  ///< what no field says and is taken for granted, in a sentence; empty: nothing
+  std::int64_t shared_kv = 0;  ///< the last so many read the KV of the last one of their kind before those
+  std::string_view assumed;    ///< what no field says and is taken for granted, in a sentence; empty: nothing
 
   [[nodiscard]] std::int64_t count(Mixer m) const { return std::count(mixers.begin(), mixers.end(), m); }
+  /// Of them, those that share another's KV.
+  [[nodiscard]] std::int64_t count_sharing(Mixer m) const {
+    return std::count(mixers.end() - shared_kv, mixers.end(), m);
+  }
   [[nodiscard]] std::int64_t count(Block b) const { return std::count(blocks.begin(), blocks.end(), b); }
 };
 

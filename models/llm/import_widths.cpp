@@ -60,6 +60,15 @@ std::vector<std::string> patterns_of(std::string_view expression, const ConfigNo
   return all;
 }
 
+/// As the language model alone would call it.
+std::string inner_name(std::string name) {
+  for (const std::string_view outer :
+       {"model.language_model.", "language_model.model.", "language_model.", "backbone."}) {
+    if (name.starts_with(outer)) name = "model." + name.substr(outer.size());
+  }
+  return name;
+}
+
 void read_excluded(Quantisation& q, const ConfigNode* list) {
   if (list == nullptr) return;
   if (!list->is_sequence()) {
@@ -70,11 +79,7 @@ void read_excluded(Quantisation& q, const ConfigNode* list) {
     std::vector<std::string> patterns{item.text()};
     if (item.text().starts_with("re:")) patterns = patterns_of(std::string_view(item.text()).substr(3), item);
     for (std::string& pattern : patterns) {
-      for (const std::string_view outer :
-           {"model.language_model.", "language_model.model.", "language_model.", "backbone."}) {
-        if (pattern.starts_with(outer)) pattern = "model." + pattern.substr(outer.size());
-      }
-      q.excluded.push_back(std::move(pattern));
+      q.excluded.push_back(inner_name(std::move(pattern)));
     }
   }
 }
@@ -94,23 +99,29 @@ bool is_fp8(const ConfigNode* scheme) {
                                                  scheme->describe()));
 }
 
-void set_format(Quantisation& q, NumberFormat format) {
-  q.format = format;
-  q.bytes = bytes_per_element(format);
+WeightWidth width_in(NumberFormat format) {
+  return {format, bytes_per_element(format)};
 }
 
 /// Of modelopt's file, or of config.json where that repeats it.
 void read_algorithm(Quantisation& q, const ConfigNode& algorithm) {
   q.stated_at = &algorithm;
-  if (algorithm.text() == "FP8") return set_format(q, NumberFormat::fp8);
-  if (algorithm.text() == "NVFP4") return set_format(q, NumberFormat::nvfp4);
+  if (algorithm.text() == "FP8") {
+    q.width = width_in(NumberFormat::fp8);
+    return;
+  }
+  if (algorithm.text() == "NVFP4") {
+    q.width = width_in(NumberFormat::nvfp4);
+    return;
+  }
+  if (algorithm.text() == "MIXED_PRECISION" && q.modules_at != nullptr) return;
   throw InputError(algorithm.origin(), fmt::format("quant_algo: {}: expected FP8 or NVFP4", algorithm.describe()));
 }
 
+constexpr double kMxScale = 1.0 / 32;  // bytes of a number: 8 bit for each 32
+
 void set_mxfp4(Quantisation& q, std::vector<std::string>& remarks) {
-  constexpr double kScale = 1, kGroup = 32;  // 8 bit for each 32 numbers
-  q.format.reset();
-  q.bytes = 0.5 + kScale / kGroup;
+  q.width = {std::nullopt, 0.5 + kMxScale};
   remarks.emplace_back("Weights in MXFP4, whose kernels nobody measured: steps say how they are timed.");
 }
 
@@ -123,17 +134,20 @@ void read_weights(Quantisation& q, const ConfigNode& weights, std::vector<std::s
   const std::int64_t group = fields.whole("group_size", 0);
   const ConfigNode* strategy = fields.find("strategy");
   if (bits == 8 && type == "float") {
-    return set_format(q, strategy && strategy->text() == "block" ? NumberFormat::fp8_block : NumberFormat::fp8);
+    q.width = width_in(strategy && strategy->text() == "block" ? NumberFormat::fp8_block : NumberFormat::fp8);
+    return;
   }
-  if (bits == 4 && type == "float" && group == 16) return set_format(q, NumberFormat::nvfp4);
+  if (bits == 4 && type == "float" && group == 16) {
+    q.width = width_in(NumberFormat::nvfp4);
+    return;
+  }
   if (bits == 4 && type == "float" && group == 32) {
     set_mxfp4(q, remarks);
     return;
   }
   if (bits == 4 && type == "int" && group > 0) {
     constexpr double kScale = 2;  // bf16
-    q.format.reset();
-    q.bytes = 0.5 + kScale / static_cast<double>(group);
+    q.width = {std::nullopt, 0.5 + kScale / static_cast<double>(group)};
     remarks.emplace_back(
         "Weights are whole numbers of 4 bits, whose kernels nobody measured: steps say how they are timed.");
     return;
@@ -143,9 +157,37 @@ void read_weights(Quantisation& q, const ConfigNode& weights, std::vector<std::s
                                bits, type, group));
 }
 
-void refuse_layers_apart(Fields& fields) {
-  if (const ConfigNode* layers = fields.find("quantized_layers")) {
-    refuse(*layers, "quantized_layers", "layers in formats of their own");
+/// Of mixed formats, module by module: {"model.layers.0.mlp.up_proj": {"quant_algo": "FP8"}, ...}.
+void read_modules(Quantisation& q, Fields& fields, std::vector<std::string>& remarks) {
+  const ConfigNode* modules = fields.find("quantized_layers");
+  if (modules == nullptr) return;
+  q.modules_at = modules;
+  bool in_16_bit = false;
+  static_cast<void>(Fields(*modules, "a map", "formats of modules"));
+  for (const ConfigNode::Entry& module : modules->entries()) {
+    Fields one(module.value, "a map", "format of a module");
+    const ConfigNode& algorithm = one.need("quant_algo");
+    WeightWidth width;
+    if (algorithm.text() == "FP8") {
+      width = width_in(NumberFormat::fp8);
+    } else if (algorithm.text() == "NVFP4") {
+      width = width_in(NumberFormat::nvfp4);
+    } else if (algorithm.text() == "W4A16_NVFP4") {
+      width.bytes = bytes_per_element(NumberFormat::nvfp4);
+      in_16_bit = true;
+    } else if (algorithm.text() == "MXFP8") {
+      width.bytes = 1 + kMxScale;
+    } else {
+      throw InputError(algorithm.origin(),
+                       fmt::format("quant_algo: {}: expected FP8, NVFP4, W4A16_NVFP4 or MXFP8", algorithm.describe()));
+    }
+    q.modules[inner_name(module.key)] = width;
+  }
+  if (in_16_bit) {
+    remarks.emplace_back(
+        "Weights in NVFP4 beside activations in 16 bit (W4A16_NVFP4), whose kernels nobody measured: steps say how "
+        "they "
+        "are timed.");
   }
 }
 
@@ -157,15 +199,15 @@ Quantisation read_quantisation(const ConfigNode* file, const ConfigNode* in_conf
     Fields outer(*file, "a map, the file of a quantisation", "quantisation");
     const ConfigNode* inner = outer.find("quantization");
     Fields fields(inner ? *inner : *file, "a map", "quantisation");
+    read_modules(q, fields, remarks);
     read_algorithm(q, fields.need("quant_algo"));
-    refuse_layers_apart(fields);
     q.fp8_kv = is_fp8(fields.find("kv_cache_quant_algo"));
     read_excluded(q, fields.find("exclude_modules"));
     return q;
   }
   if (in_config == nullptr) return q;
   Fields fields(*in_config, "a map", "quantisation");
-  refuse_layers_apart(fields);
+  read_modules(q, fields, remarks);
   for (const char* key : {"kv_cache_scheme", "kv_cache_quant_algo"}) q.fp8_kv = is_fp8(fields.find(key)) || q.fp8_kv;
   for (const char* key : {"ignore", "modules_to_not_convert", "ignored_layers"}) read_excluded(q, fields.find(key));
   const ConfigNode* algorithm = fields.find("quant_algo");
@@ -174,6 +216,7 @@ Quantisation read_quantisation(const ConfigNode* file, const ConfigNode* in_conf
   const ConfigNode* method = fields.find("quant_method");
   if (algorithm != nullptr) {
     read_algorithm(q, *algorithm);
+    fields.know({"config_groups", "quant_method"});
   } else if (groups != nullptr) {
     if (!groups->is_map() || groups->entries().size() != 1) {
       throw InputError(groups->origin(),
@@ -191,7 +234,7 @@ Quantisation read_quantisation(const ConfigNode* file, const ConfigNode* in_conf
     if (stated.text() == "mxfp4") {
       set_mxfp4(q, remarks);
     } else if (stated.text() == "fp8") {
-      set_format(q, blocks ? NumberFormat::fp8_block : NumberFormat::fp8);
+      q.width = width_in(blocks ? NumberFormat::fp8_block : NumberFormat::fp8);
     } else {
       throw InputError(stated.origin(),
                        fmt::format("quant_method: {}: expected fp8, mxfp4, or config_groups", stated.describe()));
@@ -355,19 +398,65 @@ std::vector<Matrix> block_matrices(const LlmSpec& m, Layers::Block kind, const M
   return all;
 }
 
+constexpr double kWide = bytes_per_element(NumberFormat::bf16);
+
+/// What a matrix of a layer is in.
+WeightWidth width_of(const Quantisation& q, const std::string& module) {
+  if (excludes(q, module)) return width_in(NumberFormat::bf16);
+  if (q.modules_at == nullptr) return q.width;
+  for (std::string name = module;;) {  // its own, or that of a module that it is a part of
+    if (const auto found = q.modules.find(name); found != q.modules.end()) return found->second;
+    const std::size_t dot = name.rfind('.');
+    if (dot == std::string::npos) break;
+    name.resize(dot);
+  }
+  throw InputError(
+      q.modules_at->origin(),
+      fmt::format("quantized_layers: neither this nor the modules that are excluded say what {} is in", module));
+}
+
+/// Matrices of a kind.
+struct Part {
+  double parameters = 0, bytes = 0;
+  std::vector<std::pair<WeightWidth, double>> by_width;  // with their parameters
+
+  void add(const WeightWidth& width, double count) {
+    parameters += count;
+    bytes += count * width.bytes;
+    for (auto& [known, of_it] : by_width) {
+      if (known.bytes != width.bytes || known.format != width.format) continue;
+      of_it += count;
+      return;
+    }
+    by_width.emplace_back(width, count);
+  }
+  /// What most of them are in; 16 bit where there is none.
+  [[nodiscard]] WeightWidth most() const {
+    const auto largest = std::max_element(by_width.begin(), by_width.end(),
+                                          [](const auto& a, const auto& b) { return a.second < b.second; });
+    return largest == by_width.end() ? width_in(NumberFormat::bf16) : largest->first;
+  }
+  void say(const char* what, std::vector<std::string>& remarks) const {
+    for (const auto& [width, count] : by_width) {
+      if (count == parameters) continue;
+      const WeightWidth usual = most();
+      if (width.bytes == usual.bytes && width.format == usual.format) continue;
+      remarks.push_back(fmt::format("Of {}, {:.3g} % are in {}: held so, and timed as the others.", what,
+                                    100 * count / parameters,
+                                    width.bytes == kWide ? "16 bit" : fmt::format("{:g} bits", 8 * width.bytes)));
+    }
+  }
+};
+
 }  // namespace
 
 void add_widths(ConfigNode& entry, const Quantisation& q, const Family& family, const Layers& layers,
                 std::vector<std::string>& remarks) {
   if (q.stated_at == nullptr) return;
-  constexpr double kWide = 2, kMost = 0.5;
   ConfigNode whole = entry;
   append(whole, "description", "imported", *q.stated_at);
   const LlmSpec model = llm_schema().parse(whole, {"model", nullptr});
-  struct Part {
-    double parameters = 0, wide = 0;
-    [[nodiscard]] double wide_share() const { return parameters > 0 ? wide / parameters : 0; }
-  } attention, blocks;
+  Part attention, blocks;
   const ModuleNames names = names_of(family);
   using Mixer = Layers::Mixer;
   using Block = Layers::Block;
@@ -377,37 +466,43 @@ void add_widths(ConfigNode& entry, const Quantisation& q, const Family& family, 
   }
   std::map<Block, std::vector<Matrix>> of_block;
   for (const Block b : {Block::dense, Block::routed, Block::none}) of_block[b] = block_matrices(model, b, names);
+  const auto sharing_from = layers.mixers.size() - static_cast<std::size_t>(layers.shared_kv);
   for (std::size_t layer = 0; layer < layers.mixers.size(); ++layer) {
     for (const auto* matrices : {&of_mixer[layers.mixers[layer]], &of_block[layers.blocks[layer]]}) {
       for (const Matrix& matrix : *matrices) {
+        if (layer >= sharing_from && (matrix.module.ends_with(".k_proj") || matrix.module.ends_with(".v_proj")))
+          continue;
         Part& part = matrix.of_attention ? attention : blocks;
-        part.parameters += matrix.parameters;
-        if (excludes(q, fmt::format("model.layers.{}.{}", layer, matrix.module))) part.wide += matrix.parameters;
+        part.add(width_of(q, fmt::format("model.layers.{}.{}", layer, matrix.module)), matrix.parameters);
       }
     }
   }
-  const auto parameters = static_cast<double>(model.parameters());
-  const double wide = parameters - (attention.parameters - attention.wide) - (blocks.parameters - blocks.wide);
-  double bytes = wide * kWide + (parameters - wide) * q.bytes, count = parameters;
-  const bool wide_attention = attention.wide_share() >= kMost;
-  if (wide_attention) {
-    const double of_attention = model.parameter_groups().attention;
-    bytes -= of_attention * kWide;
-    count -= of_attention;
+  const WeightWidth of_attention = attention.most(), of_blocks = blocks.most();
+  const bool apart = of_attention.format && of_attention.bytes != of_blocks.bytes;
+  const double tables = static_cast<double>(model.vocabulary * model.hidden) * (model.tied_embeddings ? 1 : 2);
+  double count = static_cast<double>(model.parameters()) - tables;
+  double bytes = (count - attention.parameters - blocks.parameters) * kWide + attention.bytes + blocks.bytes;
+  if (apart) {  // all of attention, what is no matrix too
+    const double all = model.parameter_groups().attention;
+    count -= all;
+    bytes -= all * of_attention.bytes;
   }
-  const bool narrow = blocks.wide_share() < kMost;
-  append(entry, "weight_bytes_per_parameter",
-         fmt::format("{:.5g}", std::clamp(bytes / count, std::min(q.bytes, kWide), kWide)), *q.stated_at);
-  if (q.format && narrow) append(entry, "weight_format", word(*q.format), *q.stated_at);
-  if (wide_attention && narrow) append(entry, "attention_weight_format", "bf16", *q.stated_at);
-  const auto say = [&remarks](const Part& part, const char* what, bool timed_wide) {
-    const double share = part.wide_share();
-    if (share == 0 || share == 1) return;
-    remarks.push_back(fmt::format("Of {}, {:.3g} % are left in 16 bit: held so, and timed as {}.", what, 100 * share,
-                                  timed_wide ? "if all of them were" : "if none of them were"));
-  };
-  say(attention, "attention's projections", wide_attention);
-  say(blocks, "the weights of feed-forward blocks", !narrow);
+  const double mean = std::clamp(bytes / count, std::min(of_blocks.bytes, kWide), kWide);
+  std::string text = fmt::format("{:.5g}", mean);
+  // A width that is no format's must not be taken for one.
+  if (!of_blocks.format && (text == "1" || text == "0.5625")) text = fmt::format("{:.17g}", mean);
+  append(entry, "weight_bytes_per_parameter", text, *q.stated_at);
+  if (of_blocks.format && of_blocks.format != NumberFormat::bf16) {
+    append(entry, "weight_format", word(*of_blocks.format), *q.stated_at);
+  }
+  if (apart) append(entry, "attention_weight_format", word(*of_attention.format), *q.stated_at);
+  if (const auto head = q.modules.find("lm_head"); head != q.modules.end()) {
+    const NumberFormat format =
+        head->second.bytes <= bytes_per_element(NumberFormat::nvfp4) ? NumberFormat::nvfp4 : NumberFormat::fp8;
+    append(entry, "head_weight_format", word(format), *q.modules_at);
+  }
+  attention.say("attention's projections", remarks);
+  blocks.say("the weights of feed-forward blocks", remarks);
 }
 
 }  // namespace kvsim::models::imports

@@ -1,6 +1,7 @@
 // In what formats a checkpoint holds its weights, matrix by matrix.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,10 +11,17 @@
 
 namespace kvsim::models::imports {
 
-/// How weights are held, and which are left in 16 bit.
-struct Quantisation {
+/// Numbers that weights are held in.
+struct WeightWidth {
   std::optional<NumberFormat> format;  ///< none: kernels are chosen by width
   double bytes = 2;                    ///< of a weight, scales included
+};
+
+/// How weights are held, and which are left in 16 bit.
+struct Quantisation {
+  WeightWidth width;                           ///< of all that are not excluded; of mixed formats of none
+  std::map<std::string, WeightWidth> modules;  ///< of mixed formats: each that is named
+  const ConfigNode* modules_at = nullptr;      ///< null: one format
   bool fp8_kv = false;
   std::vector<std::string> excluded;  ///< patterns, `*` for anything
   const ConfigNode* stated_at = nullptr;
@@ -24,8 +32,10 @@ struct Quantisation {
 [[nodiscard]] Quantisation read_quantisation(const ConfigNode* file, const ConfigNode* in_config,
                                              std::vector<std::string>& remarks);
 
-/// The mean width of weights: of matrices of layers by what is excluded, of all else 16 bit. Where most of attention's
-/// are left in 16 bit, its kernels are; of the rest, likewise.
+/// The mean width of weights but the embedding table and LM head: of matrices of layers by what is excluded or named,
+/// of all else 16 bit. Attention's have a width of their own where most of them are in another format than most of the
+/// others; so has the LM head where it is named. Throws schema::InputError where formats are mixed and nothing says
+/// what a matrix is in.
 void add_widths(ConfigNode& entry, const Quantisation& q, const Family& family, const Layers& layers,
                 std::vector<std::string>& remarks);
 

@@ -14,7 +14,7 @@ namespace {
 __extension__ using Wide = __int128;
 
 /// Parameters of one layer's attention block, norms excluded.
-Wide attention_parameters(const LlmSpec& m) {
+Wide own_attention_parameters(const LlmSpec& m) {
   if (m.attention == AttentionKind::mla) {
     const MlaShape& s = m.mla;
     const Wide query_width = Wide{m.heads} * (s.qk_nope_head_dim + s.qk_rope_head_dim);
@@ -31,6 +31,13 @@ Wide attention_parameters(const LlmSpec& m) {
   const Wide bias = m.qkv_bias ? query_width + kv_width : 0;
   const Wide norms = m.qk_norm ? Wide{2} * m.head_dim : 0;
   return m.hidden * (query_width + gate + kv_width) + query_width * m.hidden + bias + norms;
+}
+
+/// Of all layers with attention, as if alike: those that share KV have no projections of it.
+Wide attention_parameters(const LlmSpec& m) {
+  const Wide kv_width = Wide{2} * m.kv_heads * m.head_dim;
+  const Wide of_kv = kv_width * (m.hidden + (m.qkv_bias ? 1 : 0));
+  return m.attention_layers() * own_attention_parameters(m) - m.shared_kv_layers * of_kv;
 }
 
 /// Of all layers with one: queries from the compressed ones or the residual stream, one key, a weight of each head.
@@ -50,9 +57,8 @@ Wide state_parameters(const LlmSpec& m) {
 /// Of all layers: attention or what is in its place.
 Wide all_attention_parameters(const LlmSpec& m) {
   const Wide beside = indexer_parameters(m) + state_parameters(m);
-  if (!m.window_heads_differ()) return m.attention_layers() * attention_parameters(m) + beside;
-  const LlmSpec full = m.full_part(), window = m.window_part();
-  return full.layers * attention_parameters(full) + window.layers * attention_parameters(window) + beside;
+  if (!m.window_heads_differ()) return attention_parameters(m) + beside;
+  return attention_parameters(m.full_part()) + attention_parameters(m.window_part()) + beside;
 }
 
 Wide block_of(const LlmSpec& m, std::int64_t hidden, std::int64_t width) {
@@ -103,7 +109,7 @@ Wide all_parameters(const LlmSpec& m) {
 /// Numbers that the KV cache holds of one token, over all layers.
 Wide kv_elements_per_token(const LlmSpec& m) {
   if (m.window_heads_differ()) return kv_elements_per_token(m.full_part()) + kv_elements_per_token(m.window_part());
-  const std::int64_t layers = m.attention_layers();
+  const std::int64_t layers = m.kv_layers();
   return m.attention == AttentionKind::mla ? Wide{layers} * (m.mla.kv_lora_rank + m.mla.qk_rope_head_dim)
                                            : Wide{2} * layers * m.kv_heads * m.head_dim;
 }
@@ -113,6 +119,28 @@ double further_attention_bytes(const LlmSpec& m) {
   if (!m.stated_attention_format) return 0;
   return static_cast<double>(all_attention_parameters(m)) *
          (bytes_per_element(*m.stated_attention_format) - m.weight_bytes_per_parameter);
+}
+
+double embedding_width(const LlmSpec& m) {
+  return std::max(bytes_per_element(NumberFormat::bf16), m.weight_bytes_per_parameter);
+}
+
+double head_width(const LlmSpec& m) {
+  return m.stated_head_format ? bytes_per_element(*m.stated_head_format) : embedding_width(m);
+}
+
+/// Bytes that tables take beyond the width of all weights: the LM head, and an embedding table that is not the same.
+double further_head_bytes(const LlmSpec& m) {
+  return static_cast<double>(embedding_table(m)) * (head_width(m) - m.weight_bytes_per_parameter);
+}
+
+double further_embedding_bytes(const LlmSpec& m) {
+  return static_cast<double>(embedding_only_parameters(m)) * (embedding_width(m) - m.weight_bytes_per_parameter);
+}
+
+/// Of weights that are given together, those that so many parameters are.
+double share_of_override(const LlmSpec& m, double parameters) {
+  return static_cast<double>(m.weight_bytes_override) * parameters / static_cast<double>(all_parameters(m));
 }
 
 /// Of the first n tokens together, those in chunks of `tokens` before their own.
@@ -169,6 +197,14 @@ NumberFormat LlmSpec::weight_format() const {
   return weight_bytes_per_parameter == bytes_per_element(NumberFormat::nvfp4) ? NumberFormat::nvfp4 : NumberFormat::fp8;
 }
 
+std::vector<NumberFormat> LlmSpec::weight_formats() const {
+  std::vector<NumberFormat> all;
+  for (const NumberFormat f : {weight_format(), attention_format(), head_format()}) {
+    if (std::find(all.begin(), all.end(), f) == all.end()) all.push_back(f);
+  }
+  return all;
+}
+
 ParameterGroups LlmSpec::parameter_groups() const {
   return {static_cast<double>(all_attention_parameters(*this)),
           static_cast<double>(dense_layers(*this)) * static_cast<double>(block_of(*this, hidden, intermediate)),
@@ -178,8 +214,19 @@ ParameterGroups LlmSpec::parameter_groups() const {
 
 std::int64_t LlmSpec::weight_bytes() const {
   if (weight_bytes_override > 0) return weight_bytes_override;
-  return std::llround(static_cast<double>(parameters()) * weight_bytes_per_parameter + further_attention_bytes(*this)) +
+  return std::llround(static_cast<double>(parameters()) * weight_bytes_per_parameter + further_attention_bytes(*this) +
+                      further_head_bytes(*this) + further_embedding_bytes(*this)) +
          2 * encoder_parameters;
+}
+
+double LlmSpec::head_weight_bytes() const {
+  const auto count = static_cast<double>(embedding_table(*this));
+  return weight_bytes_override > 0 ? share_of_override(*this, count) : count * head_width(*this);
+}
+
+double LlmSpec::embedding_weight_bytes() const {
+  const auto count = static_cast<double>(embedding_only_parameters(*this));
+  return weight_bytes_override > 0 ? share_of_override(*this, count) : count * embedding_width(*this);
 }
 
 std::int64_t LlmSpec::expert_weight_bytes() const {
@@ -202,7 +249,7 @@ double LlmSpec::weight_bytes_read(double tokens) const {
   const double untouched = expert * (static_cast<double>(moe.experts) - experts_touched(tokens));
   if (weight_bytes_override > 0) return static_cast<double>(weight_bytes_override) * (1.0 - untouched / all);
   return (all - static_cast<double>(embedding_only_parameters(*this)) - untouched) * weight_bytes_per_parameter +
-         further_attention_bytes(*this);
+         further_attention_bytes(*this) + further_head_bytes(*this);
 }
 
 std::int64_t LlmSpec::kv_bytes_per_token() const {
@@ -254,16 +301,29 @@ LlmSpec attention_alone(const LlmSpec& m) {
 LlmSpec LlmSpec::full_part() const {
   LlmSpec part = attention_alone(*this);
   part.layers -= window.layers;
+  part.shared_kv_layers -= window.shared_kv_layers;
   return part;
 }
 
 LlmSpec LlmSpec::window_part() const {
   LlmSpec part = attention_alone(*this);
   part.layers = window.layers;
+  part.shared_kv_layers = window.shared_kv_layers;
   if (window.heads > 0) part.heads = window.heads;
   if (window.kv_heads > 0) part.kv_heads = window.kv_heads;
   if (window.head_dim > 0) part.head_dim = window.head_dim;
   return part;
+}
+
+LlmSpec LlmSpec::as_read() const {
+  LlmSpec read = *this;
+  read.shared_kv_layers = read.window.shared_kv_layers = 0;
+  return read;
+}
+
+double LlmSpec::reads_of_kv() const {
+  if (shared_kv_layers == 0) return 1;
+  return static_cast<double>(as_read().kv_bytes_per_token()) / static_cast<double>(kv_bytes_per_token());
 }
 
 double LlmSpec::attention_flops_per_pair() const {
@@ -333,6 +393,8 @@ ObjectSchema<WindowLayers> window_schema() {
   ObjectSchema<WindowLayers> s("window", "Layers that attend to a part of the tokens alone.");
   s.required("layers", &WindowLayers::layers, integer().positive().usually(1, 1e4),
              "of the layers with attention, so many");
+  s.optional("shared_kv_layers", &WindowLayers::shared_kv_layers, integer().non_negative().usually(1, 1e4),
+             "of these layers, those without KV of their own: they read that of an earlier one of these");
   s.required("tokens", &WindowLayers::tokens, tokens().positive().usually(1, 1e8),
              "that a token attends to there at most, itself included");
   s.optional("kind", &WindowLayers::kind,
@@ -459,6 +521,28 @@ void check_window(const LlmSpec& llm, const Reporter& report) {
   }
 }
 
+/// Of each kind, a layer is there whose KV the others read.
+void check_shared_kv(const LlmSpec& llm, const Reporter& report) {
+  const std::int64_t in_window = llm.window.shared_kv_layers, elsewhere = llm.shared_kv_layers - in_window;
+  if (llm.shared_kv_layers == 0 && in_window == 0) return;
+  if (llm.attention == AttentionKind::mla) {
+    report.fail("shared_kv_layers", "given, but layers that keep a latent share none");
+  }
+  const auto none_left = [](std::int64_t shared, std::int64_t of) {
+    return fmt::format("{} of {}: no layer is left whose KV they could read", shared, of);
+  };
+  if (elsewhere < 0) {
+    report.fail("shared_kv_layers",
+                fmt::format("{}, fewer than the {} of window.shared_kv_layers, which are among them",
+                            llm.shared_kv_layers, in_window));
+  } else if (elsewhere > 0 && elsewhere >= llm.attention_layers() - llm.window.layers) {
+    report.fail("shared_kv_layers", none_left(elsewhere, llm.attention_layers() - llm.window.layers));
+  }
+  if (in_window > 0 && in_window >= llm.window.layers) {
+    report.fail("window.shared_kv_layers", none_left(in_window, llm.window.layers));
+  }
+}
+
 void check_indexer(const LlmSpec& llm, const Reporter& report) {
   const bool selects = llm.window.layers > 0 && llm.window.kind == WindowKind::selected;
   if (selects && llm.indexer.layers == 0) report.fail("window.kind", "selected needs the key \"indexer\"");
@@ -534,17 +618,26 @@ ObjectSchema<LlmSpec> llm_fields() {
   s.object("indexer", &LlmSpec::indexer, indexer_schema(), Presence::optional, "where window.kind is selected");
   s.object("state", &LlmSpec::state, state_schema(), Presence::optional,
            "layers that keep a state in place of KV; left out: none");
+  s.optional("shared_kv_layers", &LlmSpec::shared_kv_layers, integer().non_negative().usually(1, 1e4),
+             "of the layers with attention, those with a window included, so many have no KV of their own: each reads "
+             "that of an earlier layer of its kind");
   s.optional("without_attention", &LlmSpec::without_attention, integer().non_negative().usually(1, 1e4),
              "layers that are a feed-forward block alone");
   s.optional("without_block", &LlmSpec::without_block, integer().non_negative().usually(1, 1e4),
              "layers without a feed-forward block");
-  s.optional("weight_bytes_per_parameter", &LlmSpec::weight_bytes_per_parameter, number().positive().usually(0.1, 8),
-             "bf16: 2, fp8: 1, nvfp4: 0.5625, other 4-bit: 0.5");
+  s.optional(
+      "weight_bytes_per_parameter", &LlmSpec::weight_bytes_per_parameter, number().positive().usually(0.1, 8),
+      "of the embedding table and LM head, and of attention's projections where their format is given, those are "
+      "apart; bf16: 2, fp8: 1, nvfp4: 0.5625, other 4-bit: 0.5");
   s.optional("weight_format", &LlmSpec::stated_weight_format, weight_formats(),
              "whose kernels time the linear layers; left out: what weight_bytes_per_parameter is the width of");
   s.optional("attention_weight_format", &LlmSpec::stated_attention_format, weight_formats(),
              "of the projections of attention, where a checkpoint leaves them in another format than the rest; left "
              "out: that of all weights");
+  s.optional(
+      "head_weight_format", &LlmSpec::stated_head_format, weight_formats(),
+      "of the LM head; left out: bf16, as checkpoints in narrow formats leave it and, always, an embedding table "
+      "of its own");
   s.optional("kv_bytes_per_element", &LlmSpec::kv_bytes_per_element, number().positive().usually(0.1, 8),
              "bf16: 2, fp8: 1");
   s.optional("weights", &LlmSpec::weight_bytes_override, bytes().positive().usually(1, kMostWeights),
@@ -555,6 +648,7 @@ ObjectSchema<LlmSpec> llm_fields() {
   s.check(check_heads);
   s.check(check_layers);
   s.check(check_window);
+  s.check(check_shared_kv);
   s.check(check_indexer);
   s.check(check_moe);
   s.check(check_weights);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "models/llm/number_format.h"
 #include "models/schema/sourced.h"
@@ -49,8 +50,9 @@ enum class WindowKind {
 
 /// Layers that attend to a part of the tokens alone; layers = 0 where the model has none.
 struct WindowLayers {
-  std::int64_t layers = 0;  ///< of those with attention
-  std::int64_t tokens = 0;  ///< that a token attends to at most, itself included
+  std::int64_t layers = 0;            ///< of those with attention
+  std::int64_t shared_kv_layers = 0;  ///< of `layers`, those without KV of their own
+  std::int64_t tokens = 0;            ///< that a token attends to at most, itself included
   WindowKind kind = WindowKind::sliding;
   std::int64_t heads = 0;     ///< 0: as the other layers
   std::int64_t kv_heads = 0;  ///< likewise
@@ -129,19 +131,24 @@ struct LlmSpec {
   WindowLayers window;
   Indexer indexer;
   StateLayers state;
-  std::int64_t without_attention = 0;                   ///< layers that are a feed-forward block alone
-  std::int64_t without_block = 0;                       ///< layers without a feed-forward block
-  double weight_bytes_per_parameter = 2.0;              ///< bf16: 2, fp8: 1
+  std::int64_t shared_kv_layers = 0;        ///< of those with attention, without KV of their own: each reads that of an
+                                            ///< earlier layer of its kind (Gemma 3n, Hunyuan-Large)
+  std::int64_t without_attention = 0;       ///< layers that are a feed-forward block alone
+  std::int64_t without_block = 0;           ///< layers without a feed-forward block
+  double weight_bytes_per_parameter = 2.0;  ///< of those without a format of their own; bf16: 2, fp8: 1
   std::optional<NumberFormat> stated_weight_format;     ///< none: what weight_bytes_per_parameter is the width of
   std::optional<NumberFormat> stated_attention_format;  ///< of attention's projections; none: that of all weights
+  std::optional<NumberFormat> stated_head_format;       ///< of the LM head; none: 16 bit
   double kv_bytes_per_element = 2.0;                    ///< bf16: 2, fp8: 1
   std::int64_t weight_bytes_override = 0;               ///< > 0: use this for weights instead of deriving it
   std::int64_t encoder_parameters = 0;                  ///< held beside it in 16 bit: encoders of images and sound
 
   // Derived quantities (llm_spec.cpp).
 
-  /// Layers by what they have: attention of any kind; a feed-forward block, routed experts or not; routed experts.
+  /// Layers by what they have: attention of any kind; that with KV of its own; a feed-forward block, routed experts or
+  /// not; routed experts.
   [[nodiscard]] std::int64_t attention_layers() const { return layers - state.layers - without_attention; }
+  [[nodiscard]] std::int64_t kv_layers() const { return attention_layers() - shared_kv_layers; }
   [[nodiscard]] std::int64_t block_layers() const { return layers - without_block; }
   [[nodiscard]] std::int64_t routed_layers() const {
     return moe.experts > 0 && block_layers() > moe.dense_layers ? block_layers() - moe.dense_layers : 0;
@@ -173,17 +180,33 @@ struct LlmSpec {
   /// (MXFP4: 4.25 bits).
   [[nodiscard]] bool weights_are_measured() const;
 
+  /// Whose peak their products run at: weight_format(); of a width that no kernels were measured in 16 bit, which
+  /// engines turn such weights into on their way (gpt-oss and 4-bit whole numbers with activations in 16 bit).
+  [[nodiscard]] NumberFormat arithmetic_format() const {
+    return weights_are_measured() ? weight_format() : NumberFormat::bf16;
+  }
+
   /// Of the projections of attention, which narrow checkpoints often leave in 16 bits.
   [[nodiscard]] NumberFormat attention_format() const { return stated_attention_format.value_or(weight_format()); }
+
+  /// Of the LM head, which checkpoints leave in 16 bits where nothing is stated.
+  [[nodiscard]] NumberFormat head_format() const { return stated_head_format.value_or(NumberFormat::bf16); }
+
+  /// Every format that linear layers are in, each once, that of most weights first.
+  [[nodiscard]] std::vector<NumberFormat> weight_formats() const;
 
   /// All parameters, embeddings and LM head included, encoders not.
   [[nodiscard]] std::int64_t parameters() const;
   /// Parameters that one token's forward pass multiplies with (no embedding look-up; LM head included).
   [[nodiscard]] std::int64_t active_parameters() const;
   [[nodiscard]] ParameterGroups parameter_groups() const;
-  /// Bytes of weights held in memory (symbol M before sharding): parameters() times their width, those of attention
-  /// times that of their format, and encoders; or the override.
+  /// Bytes of weights held in memory (symbol M before sharding): parameters() times their width, those of attention, of
+  /// the embedding table and of the LM head times their own, and encoders; or the override.
   [[nodiscard]] std::int64_t weight_bytes() const;
+  /// Of weight_bytes(), the LM head, which a tied embedding table is, and an embedding table that is not: in the head's
+  /// format, and in 16 bits; as wide as other weights where those are wider; of an override their share by parameters.
+  [[nodiscard]] double head_weight_bytes() const;
+  [[nodiscard]] double embedding_weight_bytes() const;
   /// Of weight_bytes(), the routed experts of all layers.
   [[nodiscard]] std::int64_t expert_weight_bytes() const;
   /// Bytes of weights that a forward pass over `tokens` tokens reads: all of a dense model but the embedding table
@@ -192,8 +215,8 @@ struct LlmSpec {
   [[nodiscard]] double weight_bytes_read(double tokens) const;
   /// Expected distinct routed experts that n tokens touch in one MoE layer: E (1 - (1 - k/E)^n). 0 if dense.
   [[nodiscard]] double experts_touched(double tokens) const;
-  /// Bytes of KV of one token over all layers with attention: 2 L H_kv d b for GQA, L (r_kv + d_rope) b for MLA, with
-  /// the keys of indexers. Where layers have a window, that of a token inside it; one that has left it keeps
+  /// Bytes of KV of one token over all layers with KV of their own: 2 L H_kv d b for GQA, L (r_kv + d_rope) b for MLA,
+  /// with the keys of indexers. Where layers have a window, that of a token inside it; one that has left it keeps
   /// full_part().kv_bytes_per_token().
   [[nodiscard]] std::int64_t kv_bytes_per_token() const;
   /// How many copies of the KV a tensor-parallel group of `tensor_parallel` GPUs holds together: KV heads shard until
@@ -211,6 +234,10 @@ struct LlmSpec {
   /// Without its indexers, whose bytes of a token are indexer_bytes_per_token().
   [[nodiscard]] LlmSpec full_part() const;
   [[nodiscard]] LlmSpec window_part() const;
+  /// As if every layer had KV of its own: what a step reads, which is more than is kept where layers share it.
+  [[nodiscard]] LlmSpec as_read() const;
+  /// Bytes that a step reads for each byte of KV kept, of a token inside all windows.
+  [[nodiscard]] double reads_of_kv() const;
   [[nodiscard]] double indexer_bytes_per_token() const;
 };
 

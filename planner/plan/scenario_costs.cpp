@@ -180,17 +180,17 @@ double peak_s(const serving::ServingConfig& config, const models::StepWork& work
   const models::LlmSpec& m = config.model;
   const auto gpus = static_cast<double>(config.cluster.parallel.tensor);
   const models::GpuSpec& gpu = config.cluster.gpu;
-  const double kv = work.decode.kv_bytes + work.verify.kv_bytes + work.prefill.kv_bytes;
+  const double kv = (work.decode.kv_bytes + work.verify.kv_bytes + work.prefill.kv_bytes) * m.reads_of_kv();
   const models::LeftOut outside = models::left_out(m, config.cluster.parallel.tensor, work);
-  const double bytes =
-      static_cast<double>(m.weight_bytes()) + kv * m.kv_copies(config.cluster.parallel.tensor) - outside.kv_bytes;
+  const double bytes = static_cast<double>(m.weight_bytes()) +
+                       kv * m.as_read().kv_copies(config.cluster.parallel.tensor) - outside.kv_bytes;
   const double bytes_s = bytes / (gpus * gpu.memory_bytes_per_s.value);
   if (!compute) return bytes_s;
   const double linear = m.linear_flops_per_token() * work.tokens();
   const double attention =
       m.attention_flops_per_pair() * (work.decode.pairs + work.verify.pairs + work.prefill.pairs) - outside.flops;
   const double flops_s =
-      (linear / models::Machine::of(gpu).flops_per_s(m.weight_format()) + attention / gpu.bf16_flops_per_s.value) /
+      (linear / models::Machine::of(gpu).flops_per_s(m.arithmetic_format()) + attention / gpu.bf16_flops_per_s.value) /
       gpus;
   return std::max(bytes_s, flops_s);
 }

@@ -115,6 +115,12 @@ PlanRequest completed(const scenario::Scenario& s, PlanRequest request) {
                     "known for layers with a {}: use a model without, or `kvsim run`",
                     s.file, states ? "state" : "window", states ? "state" : "window"));
   }
+  if (model.shared_kv_layers > 0) {
+    throw schema::InputError(
+        fmt::format("{}: model.shared_kv_layers: what is planned is how much KV to compress, which is not known for "
+                    "layers that read another's: use a model without, or `kvsim run`",
+                    s.file));
+  }
   if (!s.compressor) {
     throw schema::InputError(
         fmt::format("{}: decode: there is no compressor to plan with: add for example `compressor: kvzip` and "

@@ -273,6 +273,13 @@ void check_layers(const ServingConfig& config, const DecodePolicy& decode) {
                     "compresses, drops or fetches KV, and what is selected then is not known: use full_kv or drafter",
                     m.window.layers, m.layers, m.name, m.window.tokens, decode.name));
   }
+  if (m.shared_kv_layers > 0 && acts) {
+    throw ConfigurationError(
+        "decode.policy",
+        fmt::format("{} of the {} layers of {} read the KV of an earlier one: decode policy {} compresses, drops or "
+                    "fetches KV layer by layer, and what those read then is not known: use full_kv or drafter",
+                    m.shared_kv_layers, m.layers, m.name, decode.name));
+  }
   const std::string layers = kept_otherwise(m);
   if (layers.empty()) return;
   if (acts) {
@@ -314,7 +321,8 @@ void check_layers(const ServingConfig& config, const DecodePolicy& decode) {
 void check_shared_layers(const ServingConfig& config) {
   const models::LlmSpec& m = config.model;
   const std::int64_t stages = config.cluster.parallel.pipeline, gpus = config.cluster.parallel.tensor;
-  const bool differ = m.window.layers > 0 || m.state.layers > 0 || m.without_attention > 0 || m.without_block > 0;
+  const bool differ = m.window.layers > 0 || m.state.layers > 0 || m.without_attention > 0 || m.without_block > 0 ||
+                      m.shared_kv_layers > 0;
   if (differ && stages > 1) {
     const std::string kept = kept_otherwise(m);
     throw ConfigurationError(

@@ -115,7 +115,8 @@ std::int64_t KvGeometry::bytes_of_blocks(std::int64_t blocks) const {
 }
 
 std::int64_t KvGeometry::tokens_of_full_blocks(std::int64_t bytes) const {
-  const std::int64_t beyond = window_.drops() ? bytes - bytes_of_blocks(window_blocks_) : 0;
+  // A window that no context outgrows leaves nothing behind.
+  const std::int64_t beyond = cuts_ ? bytes - bytes_of_blocks(window_blocks_) : 0;
   if (beyond <= 0) return std::max<std::int64_t>(bytes - state_bytes_, 0) / block_bytes() * block_tokens_;
   return (window_blocks_ + beyond / (block_bytes() - window_block_bytes_)) * block_tokens_;
 }
@@ -312,13 +313,13 @@ std::int64_t shared_kv_bytes(const ServingConfig& config, double usable_of_gpu) 
   const models::Parallelism& p = config.cluster.parallel;
   const auto weights = static_cast<double>(m.weight_bytes());
   const auto experts = static_cast<double>(m.expert_weight_bytes());
-  const double table = static_cast<double>(m.vocabulary * m.hidden) * weights / static_cast<double>(m.parameters());
+  const double head = m.head_weight_bytes(), embedding = m.embedding_weight_bytes();
   const double layers_of_rank =
-      weights - experts - (m.tied_embeddings ? 1 : 2) * table + experts / static_cast<double>(p.attention_data);
-  const double tables = p.pipeline == 1 && !m.tied_embeddings ? 2 : 1;
+      weights - experts - (head + embedding) + experts / static_cast<double>(p.attention_data);
+  const double tables = p.pipeline == 1 ? head + embedding : std::max(head, embedding);
   const auto room_by = [&](std::int64_t layers) {
     const double share = static_cast<double>(layers) / static_cast<double>(m.layers);
-    return (static_cast<double>(p.tensor) * usable_of_gpu - layers_of_rank * share - tables * table) / share;
+    return (static_cast<double>(p.tensor) * usable_of_gpu - layers_of_rank * share - tables) / share;
   };
   const double room = std::min(room_by((m.layers + p.pipeline - 1) / p.pipeline), room_by(m.layers / p.pipeline));
   return std::llround(std::floor(static_cast<double>(p.attention_data) * room));

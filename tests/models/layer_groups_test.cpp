@@ -209,6 +209,13 @@ TEST(LayerGroups, WhatCannotBeIsRefusedAtItsKey) {
   refused("window: {layers: 2, tokens: 100 tokens, kind: selected}", "selected is known for layers that keep a latent");
   refused("indexer: {layers: 2, heads: 2, head_dim: 8}", "no layer attends to what it selects");
   refused("state: {layers: 2, " + state + ", window: {layers: 2, tokens: 100 tokens}", "must be below layers");
+  EXPECT_EQ(refusal("shared_kv_layers: 3"), "read");
+  refused("shared_kv_layers: 4", "model.shared_kv_layers: 4 of 4: no layer is left whose KV they could read");
+  const std::string window = "window: {layers: 2, tokens: 100 tokens, shared_kv_layers: ";
+  EXPECT_EQ(refusal("shared_kv_layers: 2, " + window + "1}"), "read");
+  refused("shared_kv_layers: 1, " + window + "2}", "shared_kv_layers: 1, fewer than the 2 of window.shared_kv_layers");
+  refused("shared_kv_layers: 2, " + window + "2}", "window.shared_kv_layers: 2 of 2: no layer is left");
+  refused("shared_kv_layers: 3, " + window + "1}", "shared_kv_layers: 2 of 2: no layer is left");
   refused("state: {layers: 2, heads: 1000000, head_dim: 65536, state_dim: 65536, in_width: 30}", "bytes of state");
 }
 

@@ -114,14 +114,14 @@ TEST(SeveralQueryTokens, ReadTheirShareAgainInALaunchSharedWithChunks) {
   EXPECT_DOUBLE_EQ(attention_s(32e9), twice);
 }
 
-TEST(HeadTime, IsItsShareOfTheRoofline) {
-  // Streaming: 160 of 1360 B in 13.6 s. Arithmetic at 20 tokens and one logit: 160 of 24,160 FLOPs in 24.16 s.
+TEST(HeadTime, IsARooflineOfItsOwn) {
+  // Streaming: 160 B at 100 B/s, whatever the layers compute beside it.
   KernelProfile p = ideal_profile();
   EXPECT_NEAR(tiny_timer(p).time(decode(1, 1, 0, 0)).head_s, 1.6, 1e-12);
   StepWork prompt;
   prompt.prefill.query_tokens = 20;
   prompt.logit_tokens = 1;
-  EXPECT_NEAR(tiny_timer(p).time(prompt).head_s, 0.16, 1e-12);
+  EXPECT_NEAR(tiny_timer(p).time(prompt).head_s, 1.6, 1e-12);
   p.linear_t0_s.value = 3;  // and one of the five calls
   EXPECT_NEAR(tiny_timer(p).time(decode(1, 1, 0, 0)).head_s, 4.6, 1e-12);
 }
@@ -135,6 +135,21 @@ TEST(HeadTime, OfAFittedProfileIsThatOfItsShape) {
   EXPECT_EQ(timer.time(without).head_s, 0);
   EXPECT_GT(timer.time(with).head_s, 0);
   EXPECT_DOUBLE_EQ(timer.time(with).linear_s - timer.time(with).head_s, timer.time(without).linear_s);
+}
+
+TEST(HeadTime, OfNarrowWeightsIsThatOf16Bits) {
+  const Catalogue catalogue = Catalogue::built_in();
+  const GpuSpec gpu = catalogue.gpu("h100-sxm");
+  const LlmSpec wide = catalogue.model("mistral-7b");
+  LlmSpec narrow = wide;
+  narrow.weight_bytes_per_parameter = 1;
+  for (const char* profile : {"h100-vllm", "datasheet-generic"}) {
+    const auto time = [&](const LlmSpec& m) {
+      return StepTimer(gpu, {}, catalogue.profile(profile), m, 1).time(decode(8, 1, 1e9, 8 * 7600.0));
+    };
+    EXPECT_NEAR(time(narrow).head_s / time(wide).head_s, 1, 1e-12) << profile;
+    EXPECT_LT(time(narrow).linear_s, time(wide).linear_s) << profile;
+  }
 }
 
 TEST(LayerTime, ProjectionsComeBeforeAttentionAndTheRestAfter) {

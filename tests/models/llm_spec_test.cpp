@@ -248,8 +248,55 @@ TEST(LlmSpec, NarrowerWeightsAndKvTakeProportionallyFewerBytes) {
   LlmSpec m = testing::tiny_model();
   m.weight_bytes_per_parameter = 0.5;
   m.kv_bytes_per_element = 1;
-  EXPECT_EQ(m.weight_bytes(), 380);
+  EXPECT_EQ(m.weight_bytes(), 300 + 2 * 80 * 2);  // embedding table and LM head stay in 16 bits
   EXPECT_EQ(m.kv_bytes_per_token(), 8);
+}
+
+TEST(LlmSpec, EmbeddingAndHeadAreApartFromNarrowWeights) {
+  LlmSpec m = testing::tiny_model();
+  EXPECT_EQ(m.head_weight_bytes(), 160);
+  m.weight_bytes_per_parameter = 1;
+  EXPECT_EQ(m.head_format(), NumberFormat::bf16);
+  EXPECT_EQ(m.weight_formats(), (std::vector{NumberFormat::fp8, NumberFormat::bf16}));
+  EXPECT_EQ(m.head_weight_bytes(), 160);
+  EXPECT_EQ(m.embedding_weight_bytes(), 160);
+  EXPECT_DOUBLE_EQ(m.weight_bytes_read(1), 600 + 160);
+  m.stated_head_format = NumberFormat::fp8;
+  EXPECT_EQ(m.weight_formats(), std::vector{NumberFormat::fp8});
+  EXPECT_EQ(m.weight_bytes(), 600 + 80 + 160);
+  EXPECT_DOUBLE_EQ(m.weight_bytes_read(1), 680);
+  m.stated_head_format.reset();
+  m.tied_embeddings = true;
+  EXPECT_EQ(m.weight_bytes(), 600 + 160);
+  EXPECT_EQ(m.embedding_weight_bytes(), 0);
+  m.weight_bytes_per_parameter = 4;  // wider ones are as wide everywhere
+  EXPECT_EQ(m.weight_bytes(), 680 * 4);
+  m.weight_bytes_override = 6800;
+  EXPECT_DOUBLE_EQ(m.head_weight_bytes(), 800);
+}
+
+TEST(LlmSpec, WeightsInNoMeasuredFormatComputeIn16Bits) {
+  LlmSpec m = testing::tiny_model();
+  m.weight_bytes_per_parameter = 0.53125;  // MXFP4
+  EXPECT_EQ(m.arithmetic_format(), NumberFormat::bf16);
+  m.weight_bytes_per_parameter = 1;
+  EXPECT_EQ(m.arithmetic_format(), NumberFormat::fp8);
+}
+
+TEST(LlmSpec, LayersThatShareKvKeepAndProjectNone) {
+  LlmSpec m = testing::tiny_model();
+  m.layers = 6;
+  const LlmSpec all = m;
+  m.shared_kv_layers = 2;
+  EXPECT_EQ(m.kv_bytes_per_token(), 4 * 16);
+  EXPECT_DOUBLE_EQ(m.reads_of_kv(), 1.5);
+  EXPECT_EQ(m.attention_flops_per_pair(), all.attention_flops_per_pair());
+  EXPECT_EQ(all.parameters() - m.parameters(), 2 * 8 * (2 * 2 * 2));
+  m.window = {.layers = 4, .shared_kv_layers = 1, .tokens = 100, .kv_heads = 1};
+  EXPECT_EQ(m.full_part().kv_bytes_per_token(), 16);
+  EXPECT_EQ(m.window_part().kv_bytes_per_token(), 3 * 8);
+  EXPECT_EQ(m.kv_bytes_per_token(), 16 + 3 * 8);
+  EXPECT_DOUBLE_EQ(m.reads_of_kv(), (2 * 16 + 4 * 8) / 40.0);
 }
 
 TEST(LlmSpec, WeightsAreInTheStatedFormatElseInThatOfTheirWidth) {

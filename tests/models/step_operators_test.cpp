@@ -94,6 +94,38 @@ TEST(StepOperators, ExpertsAreApartFromLinearLayers) {
               whole.linear_s - whole.head_s, 1e-15);
 }
 
+TEST(StepOperators, AKernelFarBelowTheBandwidthIsNamed) {
+  const Catalogue catalogue = Catalogue::built_in();
+  const GpuSpec g = catalogue.gpu("h100-sxm");
+  LlmSpec m = catalogue.model("qwen3-30b-a3b");
+  const auto named = [&](NumberFormat weights) {
+    m.weight_bytes_per_parameter = bytes_per_element(weights);
+    m.stated_weight_format = weights;
+    std::string all;
+    const StepTimer timer(g, {}, catalogue.profile(g.profile), m, 1);
+    for (const std::string& said : timer.fallbacks()) all += said + '\n';
+    return all.find("which reads weights at 22 % of the memory bandwidth") != std::string::npos;
+  };
+  EXPECT_TRUE(named(NumberFormat::fp8));
+  EXPECT_FALSE(named(NumberFormat::fp8_block));
+}
+
+// Where there are no forms, each of them is a roofline of its own.
+TEST(StepOperators, NoneIsFasterThanTheMachine) {
+  const Catalogue catalogue = Catalogue::built_in();
+  const GpuSpec g = catalogue.gpu("h100-sxm");
+  for (const char* model : {"gpt-oss-20b", "llama-3.1-8b"}) {
+    const LlmSpec m = catalogue.model(model);
+    for (const double requests : {1.0, 64.0, 300.0, 2000.0}) {
+      StepWork w = decode(requests, requests * 1e6, requests * 1000);
+      w.logit_tokens = 1;  // of a long chunk one token
+      for (const StepOperator& o : step_operators(g, {}, catalogue.profile("datasheet-generic"), m, 1, w)) {
+        EXPECT_LE(std::max(o.memory_share, o.flops_share), 1.0) << model << ", " << requests << ", " << o.name;
+      }
+    }
+  }
+}
+
 // Of Llama 4 a shared expert is as large as the routed one of a token: hidden behind it, it is not read in no time.
 TEST(StepOperators, WhatRunsBesideRoutedExpertsIsReadWithThem) {
   const Catalogue catalogue = Catalogue::built_in();

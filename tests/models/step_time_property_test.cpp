@@ -111,8 +111,14 @@ RC_GTEST_PROP(StepTimeProperty, LongerContextsNeverTakeLess, ()) {
   const Machine machine = any_machine();
   StepWork before;
   before.verify = any_attention(1024);
+  // Short contexts too, of as many bytes as they have: there a correction that falls could show.
+  if (*rc::gen::arbitrary<bool>() && before.verify.query_tokens > 0) {
+    const double keys = *rc::gen::inRange(1, 2000);
+    before.verify.pairs = before.verify.query_tokens * keys;
+    before.verify.kv_bytes = before.verify.pairs * static_cast<double>(machine.model.kv_bytes_per_token());
+  }
   StepWork after = before;
-  const double factor = any_factor();
+  const double factor = *rc::gen::arbitrary<bool>() ? any_factor() : 1.0 + *rc::gen::inRange(0, 100) / 1000.0;
   after.verify.kv_bytes *= factor;
   after.verify.pairs *= factor;
   RC_ASSERT(machine.seconds(after) >= machine.seconds(before) * (1 - 1e-12));

@@ -120,10 +120,8 @@ TEST(FusedKernels, QuantisedInputsAreThereAlready) {
   fused.fused.quantise = true;
   const Machine machine = machine_for(gpu, apart);
   const LinearForm& form = *form_for(apart.fitted.linear, &LinearForm::weights, NumberFormat::fp8);
-  double expected_s = 0;
-  std::vector<LinearShape> shapes = body_shapes(model, 1);
-  shapes.push_back(head_shape(model, 1));
-  for (const LinearShape& s : shapes) {
+  double expected_s = 0;  // of the LM head none: its inputs stay in 16 bit
+  for (const LinearShape& s : body_shapes(model, 1)) {
     expected_s += s.calls * (form.time(8, s.n, s.k, machine).seconds -
                              form.time(8, s.n, s.k, machine, {.quantised = true}).seconds);
   }

@@ -106,11 +106,14 @@ TEST(StepTime, FewTokensStreamTheWeights) {
 }
 
 TEST(StepTime, LinearArithmeticIsTheBodyPerTokenAndTheHeadPerLogit) {
-  // 20 tokens, 1 logit: (20 x 2 x 600 + 2 x 80) / 1000 = 24.16 s; with all 20 logits 20 x 2 x 680 / 1000 = 27.2 s.
+  // 20 tokens, 1 logit: 20 x 2 x 600 / 1000 = 24 s and the head's 160 B / 100 B/s = 1.6 s, a kernel of its own; with
+  // all 20 logits 20 x 2 x 680 / 1000 = 27.2 s; with none nothing of the head.
   StepWork w;
   w.prefill = {20, 0, 0};
   w.logit_tokens = 1;
-  EXPECT_DOUBLE_EQ(tiny_timer(ideal_profile()).time(w).linear_s, 24.16);
+  EXPECT_DOUBLE_EQ(tiny_timer(ideal_profile()).time(w).linear_s, 25.6);
+  w.logit_tokens = 0;
+  EXPECT_DOUBLE_EQ(tiny_timer(ideal_profile()).time(w).linear_s, 24);
   w.logit_tokens = 20;
   const StepTime t = tiny_timer(ideal_profile()).time(w);
   EXPECT_DOUBLE_EQ(t.linear_s, 27.2);
@@ -295,7 +298,7 @@ TEST(StepTime, KernelsThatAreLaunchedAreCounted) {
   EXPECT_DOUBLE_EQ(more(routed, 1), (1 + 4) * layers);
   LlmSpec narrow = tiny_model();
   narrow.weight_bytes_per_parameter = 1;
-  EXPECT_DOUBLE_EQ(more(narrow, 1), 4 * layers + 1);  // inputs of four products and of the LM head quantised
+  EXPECT_DOUBLE_EQ(more(narrow, 1), 4 * layers);  // inputs of four products quantised; those of the LM head are not
   EXPECT_DOUBLE_EQ(more(narrow, 1, true), 0);
 }
 
@@ -315,10 +318,30 @@ TEST(StepTime, NarrowWeightsComputeAtTheFp8RateWhereTheGpuHasOne) {
   m.weight_bytes_per_parameter = 1;
   StepWork w;
   w.prefill.query_tokens = w.logit_tokens = 100;
+  EXPECT_DOUBLE_EQ(tiny_timer(ideal_profile(), m).time(w).linear_s, 100 * (1200 / 4000.0 + 160 / 1000.0));
+  m.stated_head_format = NumberFormat::fp8;
   EXPECT_DOUBLE_EQ(tiny_timer(ideal_profile(), m).time(w).linear_s, 100 * 1360 / 4000.0);
+  LlmSpec unknown = m;  // turned into 16 bits on their way
+  unknown.stated_head_format.reset();
+  unknown.weight_bytes_per_parameter = 0.53125;
+  EXPECT_DOUBLE_EQ(tiny_timer(ideal_profile(), unknown).time(w).linear_s, 100 * 1360 / 1000.0);
   GpuSpec old = tiny_gpu();
   old.fp8_flops_per_s.value = 0;
   EXPECT_DOUBLE_EQ(StepTimer(old, tiny_link(), ideal_profile(), m, 1).time(w).linear_s, 100 * 1360 / 1000.0);
+}
+
+TEST(StepTime, LayersThatShareKvReadWhatTheyDoNotKeep) {
+  LlmSpec m = tiny_model();
+  m.layers = 6;
+  const LlmSpec all = m;
+  m.shared_kv_layers = 2;
+  const auto attention_s = [](const LlmSpec& model, double tokens) {
+    return tiny_timer(ideal_profile(), model)
+        .time(one_decode(tokens * static_cast<double>(model.kv_bytes_per_token()), tokens))
+        .attention_s;
+  };
+  EXPECT_DOUBLE_EQ(attention_s(m, 500), 500 * 6 * 16 / 100.0);
+  EXPECT_DOUBLE_EQ(attention_s(m, 500), attention_s(all, 500));
 }
 
 TEST(StepTime, NarrowWeightsLeaveAttentionAtTheBf16Rate) {

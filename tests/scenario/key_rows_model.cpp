@@ -76,6 +76,7 @@ void add_small_network(std::vector<KeyRow>& rows, const std::string& key, const 
   add("moe.expert_hidden", experts, "0", "512");
   add("output_gate", base, "false", "true");
   add("gated_blocks", base, "true", "false");
+  add("shared_kv_layers", base, "0", "4");
   add("without_attention", base, "0", "4");
   add("without_block", base, "0", "4");
   add("weight_bytes_per_parameter", base, "2", "1");
@@ -83,11 +84,12 @@ void add_small_network(std::vector<KeyRow>& rows, const std::string& key, const 
   narrow.push_back(key + ".weight_bytes_per_parameter=1");
   add("weight_format", narrow, "fp8", "fp8_block");
   add("attention_weight_format", narrow, "fp8", "bf16");
+  add("head_weight_format", narrow, "fp8", "bf16");
   add("kv_bytes_per_element", base, "2", "1");
   add("weights", base, "3 GB", heavier);
   add("encoder_parameters", base, "0", std::to_string(std::stoll(heavier) / 2) + "000000000");
   rows.push_back({key + ".config", base, key + "=llama-3.2-1b", key + ".config=config.json", Effect::refused});
-  for (const char* of_window : {"layers", "tokens", "heads", "kv_heads", "head_dim"}) {
+  for (const char* of_window : {"layers", "shared_kv_layers", "tokens", "heads", "kv_heads", "head_dim"}) {
     rows.push_back(
         {key + ".window." + of_window, base, key + "=llama-3.2-1b",
          key + "={base: llama-3.2-1b, window: {layers: 8, tokens: 1024 tokens, heads: 16, kv_heads: 8, head_dim: "
@@ -145,6 +147,11 @@ std::vector<KeyRow> model_rows() {
       {"model.moe.shared_intermediate", kDeepseek, "0", "4096"},
       {"model.moe.expert_hidden", kDeepseek, "0", "2048"},
       {"model.window.layers", windowed(), "16", "24"},
+      {"model.window.shared_kv_layers",
+       {"model={base: llama-3.1-8b, window: {layers: 16, tokens: 1024 tokens}, shared_kv_layers: 8}",
+        "decode={policy: full_kv}", "schedule.policy=fcfs"},
+       "2",
+       "6"},
       {"model.window.tokens", windowed(), "1024 tokens", "4096 tokens"},
       {"model.window.heads", windowed(", heads: 32"), "32", "64"},
       {"model.window.kv_heads", windowed(", kv_heads: 8"), "8", "4"},
@@ -165,11 +172,13 @@ std::vector<KeyRow> model_rows() {
       {"model.state.bytes_per_element", with_state(), "4", "2"},
       {"model.output_gate", {}, "false", "true"},
       {"model.gated_blocks", {}, "true", "false"},
+      {"model.shared_kv_layers", {"decode={policy: full_kv}", "schedule.policy=fcfs"}, "0", "8"},
       {"model.without_attention", {}, "0", "8"},
       {"model.without_block", {}, "0", "8"},
       {"model.weight_bytes_per_parameter", {}, "2", "1"},
       {"model.weight_format", recomputed({"model.weight_bytes_per_parameter=1"}), "fp8", "fp8_block"},
       {"model.attention_weight_format", {"model.weight_bytes_per_parameter=1"}, "fp8", "bf16"},
+      {"model.head_weight_format", {"model.weight_bytes_per_parameter=1"}, "fp8", "bf16"},
       {"model.kv_bytes_per_element", {}, "2", "1"},
       {"model.weights", {}, "16 GB", "20 GB"},
       {"model.encoder_parameters", {}, "0", "2000000000"},

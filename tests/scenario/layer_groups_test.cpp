@@ -56,6 +56,16 @@ TEST(LayerGroups, ARequestHoldsAndMovesItsStates) {
   EXPECT_EQ(m.kv_reserved_peak_bytes, 16 * 4096 * 8 * 1013 + 24 * kState);
 }
 
+TEST(LayerGroups, LayersThatShareKvHoldAndMoveNone) {
+  const std::string sharing = "model={base: llama-3.1-8b, shared_kv_layers: 12}";
+  const serving::Measurements m = measure_with(
+      full_kv({sharing, "workload.closed={concurrency: 1}", "workload.requests=3", "workload.context=16000 tokens"}));
+  EXPECT_EQ(m.completed, 3U);
+  EXPECT_EQ(static_cast<double>(m.links.at("host_to_gpu").bytes), 3 * 20 * 4096.0 * 16000);
+  EXPECT_EQ(m.kv_reserved_peak_bytes, 16 * 4096 * 20 * 1013);
+  EXPECT_NE(small_refusal({sharing}).find("12 of the 32 layers of"), std::string::npos) << small_refusal({sharing});
+}
+
 TEST(LayerGroups, RoomIsSharedByStatesAndKv) {
   const Sets sets = full_kv({"prefill=recompute"});
   const auto scenario = small_scenario(with(sets, states(24)));

@@ -39,6 +39,17 @@ TEST(Window, AsLongAsTheLongestContextChangesNothing) {
   }
 }
 
+TEST(Window, AsLongAsTheLongestContextCountsTheRoomOnce) {
+  const auto tokens = [](const std::string& model) {
+    return serving::kv_capacity(
+               small_scenario(full_kv({model, "prefill=recompute", "cluster.gpu={type: h200, memory_fraction: 0.9}"}))
+                   .serving)
+        .tokens;
+  };
+  EXPECT_GT(tokens("model=llama-3.1-8b"), 2 * 131072);
+  EXPECT_EQ(tokens(windows(13, 131072)), tokens("model=llama-3.1-8b"));
+}
+
 TEST(Window, LongerThanAllContextsChangesNothingWhereMemoryIsPlenty) {
   // Room is less by the new tokens of a step, which nobody misses.
   const Sets sets = full_kv({"prefill=recompute", "workload.requests=20"});

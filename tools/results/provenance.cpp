@@ -52,7 +52,7 @@ void add_gpu(Collector& out, const serving::ServingConfig& c) {
   out.add("gpu.memory", gpu.memory_bytes);
   out.add("gpu.memory_bandwidth", Dimension::bandwidth, gpu.memory_bytes_per_s);
   if (gpu.board_power_w.value > 0) out.add("gpu.board_power", Dimension::power, gpu.board_power_w);
-  const models::NumberFormat format = c.model.weight_format();
+  const models::NumberFormat format = c.model.arithmetic_format();
   if (format == models::NumberFormat::nvfp4 && gpu.fp4_flops_per_s.value > 0) {
     out.add("gpu.fp4_peak", Dimension::compute, gpu.fp4_flops_per_s);
   } else if ((format == models::NumberFormat::fp8 || format == models::NumberFormat::fp8_block) &&
