@@ -182,6 +182,23 @@ std::int64_t tokens_of(const LineReader& lines, const TraceBuilder& trace, const
   return value;
 }
 
+bool given(const Cell& name) {
+  return !name.text.empty() && name.text != "null";
+}
+
+SessionTurn turn_of_agent(const LineReader& lines, SessionTurns& sessions, const Cell& parent, const Cell& session,
+                          std::int64_t arrival_ns, std::int64_t end_ns) {
+  if (parent.text == session.text) {
+    lines.fail(parent.byte, fmt::format("{} is \"{}\", the session itself, expected another one, or nothing",
+                                        parent.name, parent.text.substr(0, 40)));
+  }
+  const auto turn = sessions.next_of(parent.text, session.text, arrival_ns, end_ns);
+  if (turn) return *turn;
+  lines.fail(parent.byte,
+             fmt::format("{} is \"{}\", of which no request came before, expected a session that has begun",
+                         parent.name, parent.text.substr(0, 40)));
+}
+
 }  // namespace
 
 std::string problem_with(const TraceColumns& columns) {
@@ -189,7 +206,8 @@ std::string problem_with(const TraceColumns& columns) {
     return "expected the names of arrival, prompt and output";
   }
   std::vector<std::string_view> names;
-  for (const std::string* name : {&columns.arrival, &columns.prompt, &columns.output, &columns.session, &columns.end}) {
+  for (const std::string* name :
+       {&columns.arrival, &columns.prompt, &columns.output, &columns.session, &columns.end, &columns.parent}) {
     if (name->empty()) continue;
     for (const std::string_view other : names) {
       if (other == *name) return fmt::format("\"{}\" is named twice, expected a column for each", *name);
@@ -198,6 +216,9 @@ std::string problem_with(const TraceColumns& columns) {
   }
   if (!columns.end.empty() && columns.session.empty()) {
     return "end tells how long somebody thinks between turns of a session: name session too";
+  }
+  if (!columns.parent.empty() && columns.session.empty()) {
+    return "parent is the session whose turn began another: name session too";
   }
   return {};
 }
@@ -210,6 +231,9 @@ void read_columns_trace(LineReader& lines, TraceBuilder& trace) {
   const bool has_session = !columns->session.empty(), has_end = !columns->end.empty();
   if (has_session) names.emplace_back(columns->session);
   if (has_end) names.emplace_back(columns->end);
+  const std::size_t parent_at = names.size();
+  const bool has_parent = !columns->parent.empty();
+  if (has_parent) names.emplace_back(columns->parent);
 
   std::unique_ptr<Rows> rows;
   if (!lines.next()) lines.fail_file("is empty, expected CSV with a header, or JSON lines");
@@ -252,7 +276,14 @@ void read_columns_trace(LineReader& lines, TraceBuilder& trace) {
                                  name.text.substr(0, 40)));
         }
       }
-      if (!name.text.empty() && name.text != "null") turn = sessions.next(name.text, at_ns - *start_ns, end_ns);
+      const Cell parent = has_parent ? rows->cell(parent_at) : Cell{};
+      if (given(name)) {
+        turn = given(parent) ? turn_of_agent(lines, sessions, parent, name, at_ns - *start_ns, end_ns)
+                             : sessions.next(name.text, at_ns - *start_ns, end_ns);
+      } else if (given(parent)) {
+        lines.fail(parent.byte, fmt::format("{} is \"{}\" where {} is empty, expected the session that it began",
+                                            parent.name, parent.text.substr(0, 40), name.name));
+      }
     }
     trace.add(at_ns - *start_ns, arrival.byte, prompt, output, {}, turn);
   }

@@ -69,9 +69,16 @@ bool CsvTable::next() {
 void CsvTable::split() {
   const std::string_view line = lines_.line();
   starts_.assign(1, 0);
+  if (quotes_ == Quotes::plain || line.find('"') == std::string_view::npos) {
+    for (std::size_t at = line.find(','); at != std::string_view::npos; at = line.find(',', at + 1)) {
+      starts_.push_back(at + 1);
+    }
+    starts_.push_back(line.size() + 1);
+    return;
+  }
   bool quoted = false;
   for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '"' && quotes_ == Quotes::around && (quoted || starts_.back() == i)) quoted = !quoted;
+    if (line[i] == '"' && (quoted || starts_.back() == i)) quoted = !quoted;
     if (line[i] == ',' && !quoted) starts_.push_back(i + 1);
   }
   if (quoted) lines_.fail(starts_.back(), "a quote begins here that does not end in this line, expected its end");

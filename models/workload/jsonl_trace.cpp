@@ -8,10 +8,10 @@
 #include <limits>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "models/schema/units.h"
+#include "models/workload/flat_table.h"
 #include "models/workload/trace_reader.h"
 
 namespace kvsim::models {
@@ -159,7 +159,11 @@ void read_bailian_trace(LineReader& lines, TraceBuilder& trace) {
   constexpr std::int64_t block_tokens = 16;
   constexpr JsonlNames names{.chat = "chat_id", .parent = "parent_chat_id", .turn = "turn"};
   JsonlParser parser(lines, names);
-  std::unordered_map<std::int64_t, SessionTurn> chats;
+  struct Chat {
+    std::int32_t session = -1;
+    std::int32_t turn = 0;
+  };
+  FlatTable<Chat> chats;
   std::int32_t sessions = 0;
   while (!trace.full()) {
     JsonlRequest* const r = parser.next();
@@ -182,14 +186,14 @@ void read_bailian_trace(LineReader& lines, TraceBuilder& trace) {
         lines.fail(r->parent_byte,
                    fmt::format("parent_chat_id is {}, the chat itself, expected one before it, or -1", *r->parent));
       }
-      const auto parent = r->parent ? chats.find(*r->parent) : chats.end();
+      const Chat* const parent = r->parent ? chats.find(static_cast<std::uint64_t>(*r->parent)) : nullptr;
       // A chat whose parent is before the trace's start begins a session of which the first turns are missing.
-      turn.session = parent != chats.end() ? parent->second.session : sessions++;
-      turn.turn = parent != chats.end() ? parent->second.turn + 1 : 1;
+      turn.session = parent != nullptr ? parent->session : sessions++;
+      turn.turn = parent != nullptr ? parent->turn + 1 : 1;
       if (r->turn && *r->turn > 0 && *r->turn <= std::numeric_limits<std::int32_t>::max()) {
         turn.turn = static_cast<std::int32_t>(*r->turn);
       }
-      if (!chats.emplace(*r->chat, turn).second) {
+      if (!chats.try_emplace(static_cast<std::uint64_t>(*r->chat), {turn.session, turn.turn}).second) {
         lines.fail(0, fmt::format("chat_id {} is there twice, expected one of each request", *r->chat));
       }
     }

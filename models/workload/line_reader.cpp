@@ -21,8 +21,8 @@ namespace kvsim::models {
 namespace {
 
 constexpr std::size_t first_chunk = std::size_t{64} << 10U;
-constexpr std::string_view cut_off =
-    "cannot be read to its end, expected a readable file, whole where it is compressed";
+constexpr std::string_view whole_file = "expected a readable file, whole where it is compressed";
+
 static_assert(LineReader::padding >= simdjson::SIMDJSON_PADDING);
 
 bool is_blank(std::string_view text) {
@@ -142,7 +142,7 @@ LineReader LineReader::open(const std::string& path, std::string_view expected) 
         fmt::format("{}: cannot be opened ({}), expected {}", path, std::generic_category().message(errno), expected));
   }
   reader.file_ = plain(std::move(file));
-  if (!reader.file_) reader.fail_file(cut_off);
+  if (!reader.file_) reader.fail_file(fmt::format("cannot be read to its end, {}", whole_file));
   reader.buffer_.resize(first_chunk + padding);
   reader.fill();
   return reader;
@@ -166,7 +166,10 @@ bool LineReader::fill() {
   if (content_ + padding >= buffer_.size()) buffer_.resize(2 * buffer_.size());
   file_->read(buffer_.data() + content_, static_cast<std::streamsize>(buffer_.size() - padding - content_));
   const auto got = static_cast<std::size_t>(file_->gcount());
-  if (file_->bad()) fail_file(cut_off);
+  if (file_->bad()) {
+    fail_file(line_number_ == 0 ? fmt::format("cannot be read to its end, {}", whole_file)
+                                : fmt::format("cannot be read on after line {}, {}", line_number_, whole_file));
+  }
   content_ += got;
   std::fill_n(buffer_.begin() + static_cast<std::ptrdiff_t>(content_), padding, '\0');
   return got > 0;

@@ -112,6 +112,15 @@ RequestSpec RequestSource::next() {
   return request;
 }
 
+std::vector<RequestSpec> RequestSource::begin_sub_agents(std::int64_t session) {
+  std::vector<RequestSpec> first = sessions_->begin_sub_agents(session);
+  for (RequestSpec& request : first) {
+    request.id = next_id_++;
+    add_session_blocks(request);
+  }
+  return first;
+}
+
 RequestSpec RequestSource::next_turn(std::int64_t session) {
   RequestSpec request = sessions_->next_turn(session);
   request.id = next_id_++;
@@ -133,9 +142,10 @@ void RequestSource::add_session_blocks(RequestSpec& request) const {
   if (!with_blocks_) return;
   const std::int64_t whole = request.prompt_tokens / SharedPrefixes::block_tokens * SharedPrefixes::block_tokens;
   const auto& prefixes = kinds_.front().prefixes;
-  request.prefix_blocks = prefixes ? prefixes->blocks(static_cast<std::size_t>(request.context), whole,
-                                                      static_cast<std::uint64_t>(request.session))
-                                   : session_blocks(request.session, whole, SharedPrefixes::block_tokens);
+  const std::uint64_t identity = sessions_->identity(request.session);
+  request.prefix_blocks = prefixes && request.context >= 0
+                              ? prefixes->blocks(static_cast<std::size_t>(request.context), whole, identity)
+                              : session_blocks(identity, whole, SharedPrefixes::block_tokens);
 }
 
 void RequestSource::add_chunks(RequestSpec& request) {

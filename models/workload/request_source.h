@@ -32,6 +32,7 @@ struct RequestSpec {
   std::int32_t turn = 0;                     ///< of that session, from 1; 0 without one
   std::int64_t think_ns = -1;                ///< from the end of the turn before to its arrival; -1: not recorded
   std::uint32_t kind = 0;                    ///< of GeneratedWorkload::classes
+  std::int32_t parent = -1;                  ///< session whose turn began this one, as a sub-agent's; -1: none
 };
 
 /// One stream a purpose: another rate leaves every length as it was, other outputs leave every prompt as it was.
@@ -82,6 +83,8 @@ class RequestSource {
   // Of a workload with sessions: what follows on next(). Their turns share the numbers of requests.
 
   [[nodiscard]] bool has_sessions() const { return sessions_.has_value(); }
+  /// As Sessions', with numbers and blocks.
+  [[nodiscard]] std::vector<RequestSpec> begin_sub_agents(std::int64_t session);
   /// As Sessions' of that name.
   std::optional<std::int64_t> turn_over(std::int64_t session) { return sessions_->turn_over(session); }
   /// As Sessions', with number and blocks.

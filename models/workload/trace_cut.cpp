@@ -19,11 +19,27 @@ constexpr double kLast_s = static_cast<double>(max_arrival_ns) / kNsPerSecond;
 constexpr std::int64_t kMostRounds = 10'000;
 constexpr std::size_t kMostRequests = 100'000'000;
 
-/// The same for every run, and for this request whatever the others are; of a session all of them.
-bool kept(const RequestSpec& request, double share) {
+/// Of each session, the one that began it and those that began that, as far as there are any.
+std::vector<std::int32_t> first_of_each(const std::vector<RequestSpec>& requests) {
+  std::vector<std::int32_t> first;
+  for (const RequestSpec& r : requests) {
+    if (r.session < 0) continue;
+    const auto session = static_cast<std::size_t>(r.session);
+    for (std::size_t next = first.size(); next <= session; ++next) first.push_back(static_cast<std::int32_t>(next));
+    // A parent has begun before.
+    if (r.parent >= 0) first[session] = first[static_cast<std::size_t>(r.parent)];
+  }
+  return first;
+}
+
+/// The same for every run, and for this request whatever the others are; of a session all of them, sub-agents included.
+bool kept(const RequestSpec& request, const std::vector<std::int32_t>& first, double share) {
   constexpr double kAll = 18446744073709551616.0;  // 2^64
-  const std::uint64_t of = request.session < 0 ? request.id : mixed_hash(static_cast<std::uint64_t>(request.session));
-  return share >= 1 || static_cast<double>(mixed_hash(of)) < share * kAll;
+  if (share >= 1) return true;
+  const std::uint64_t of =
+      request.session < 0 ? request.id
+                          : mixed_hash(static_cast<std::uint64_t>(first[static_cast<std::size_t>(request.session)]));
+  return static_cast<double>(mixed_hash(of)) < share * kAll;
 }
 
 }  // namespace
@@ -47,8 +63,9 @@ std::vector<RequestSpec> cut_trace(std::vector<RequestSpec> requests, const Trac
   const std::int64_t from_ns = std::llround(cut.from_s * kNsPerSecond);
   const std::int64_t until_ns =
       cut.until_s && *cut.until_s < kLast_s ? std::llround(*cut.until_s * kNsPerSecond) : max_arrival_ns + 1;
+  const std::vector<std::int32_t> first = cut.keep < 1 ? first_of_each(requests) : std::vector<std::int32_t>{};
   std::erase_if(requests, [&](const RequestSpec& r) {
-    return r.arrival_ns < from_ns || r.arrival_ns >= until_ns || !kept(r, cut.keep);
+    return r.arrival_ns < from_ns || r.arrival_ns >= until_ns || !kept(r, first, cut.keep);
   });
   if (requests.empty()) {
     throw schema::InputError("the trace has no request left: expected other times, or a larger share to keep");
@@ -77,6 +94,7 @@ std::vector<RequestSpec> cut_trace(std::vector<RequestSpec> requests, const Trac
       requests.push_back(requests[i]);
       requests.back().arrival_ns += round * round_ns;
       if (requests.back().session >= 0) requests.back().session += static_cast<std::int32_t>(round * sessions);
+      if (requests.back().parent >= 0) requests.back().parent += static_cast<std::int32_t>(round * sessions);
     }
   }
   std::uint64_t id = 0;

@@ -142,6 +142,7 @@ void TraceBuilder::add(std::int64_t arrival_ns, std::size_t byte, std::int64_t p
   request.session = turn.session;
   request.turn = turn.turn;
   request.think_ns = turn.think_ns;
+  request.parent = turn.parent;
   sink_(std::move(request));
 }
 
@@ -157,12 +158,41 @@ std::uint64_t name_hash(std::string_view name) {
 }  // namespace
 
 SessionTurn SessionTurns::next(std::string_view session, std::int64_t arrival_ns, std::int64_t end_ns) {
-  const auto [at, fresh] = open_.try_emplace(name_hash(session), Open{static_cast<std::int32_t>(open_.size()), 0, -1});
-  Open& open = at->second;
-  SessionTurn turn{open.number, ++open.turns, -1};
-  if (!fresh && open.end_ns >= 0) turn.think_ns = std::max<std::int64_t>(arrival_ns - open.end_ns, 0);
-  open.end_ns = end_ns;
+  const std::uint64_t name = name_hash(session);
+  const auto [open, fresh] = open_.try_emplace(name, Open{-1, static_cast<std::int32_t>(open_.size()), 0});
+  SessionTurn turn{open->number, ++open->turns, -1};
+  if (!fresh && open->end_ns >= 0) {
+    std::int64_t before_ns = open->end_ns;
+    if (agents_end_.find(name) != nullptr) {
+      before_ns = std::max(before_ns, std::exchange(*agents_end_.try_emplace(name).first, -1));
+    }
+    turn.think_ns = std::max<std::int64_t>(arrival_ns - before_ns, 0);
+  }
+  open->end_ns = end_ns;
   return turn;
+}
+
+std::optional<SessionTurn> SessionTurns::next_of(std::string_view parent, std::string_view session,
+                                                 std::int64_t arrival_ns, std::int64_t end_ns) {
+  const std::uint64_t of = name_hash(parent);
+  const Open* const known = open_.find(of);
+  if (known == nullptr) return std::nullopt;
+  const Open begun_by = *known;
+  SessionTurn turn = next(session, arrival_ns, end_ns);
+  turn.parent = begun_by.number;
+  if (turn.turn == 1) {  // it begins when the turn before it is over, as a turn of the parent would
+    if (begun_by.end_ns >= 0) turn.think_ns = std::max<std::int64_t>(arrival_ns - begun_by.end_ns, 0);
+    parents_.try_emplace(name_hash(session), of);
+  }
+  if (end_ns >= 0) agent_ends(of, end_ns);
+  return turn;
+}
+
+void SessionTurns::agent_ends(std::uint64_t parent, std::int64_t end_ns) {
+  for (const std::uint64_t* of = &parent; of != nullptr; of = parents_.find(*of)) {
+    std::int64_t& latest = *agents_end_.try_emplace(*of, -1).first;
+    latest = std::max(latest, end_ns);
+  }
 }
 
 void LengthCounts::add(std::int64_t tokens) {
@@ -246,7 +276,7 @@ void TraceDescription::add(const RequestSpec& request) {
 void TraceDescription::add_blocks(const RequestSpec& request) {
   std::int64_t start = 0;
   for (const std::uint64_t block : request.prefix_blocks) {
-    if (!seen_.insert(block).second) {
+    if (!seen_.try_emplace(block).second) {
       ++reused_;
       reused_tokens_ += static_cast<double>(std::clamp<std::int64_t>(request.prompt_tokens - start, 0, block_tokens_));
     }

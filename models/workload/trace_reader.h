@@ -9,11 +9,10 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "models/workload/flat_table.h"
 #include "models/workload/line_reader.h"
 #include "models/workload/request_source.h"
 
@@ -49,6 +48,7 @@ struct TraceColumns {
   std::string prompt;   ///< tokens
   std::string output;   ///< tokens
   std::string session;  ///< any text or number that requests of a session have in common; empty: not recorded
+  std::string parent;   ///< the session whose turn began this one, as a sub-agent; empty: not recorded
   std::string end;      ///< when a request was answered, in the form of arrival; empty: not recorded
   TimeForm time = TimeForm::found;
 
@@ -94,6 +94,7 @@ struct SessionTurn {
   std::int32_t session = -1;
   std::int32_t turn = 0;
   std::int64_t think_ns = -1;
+  std::int32_t parent = -1;
 };
 
 class TraceBuilder {
@@ -129,20 +130,29 @@ class TraceBuilder {
   std::uint64_t count_ = 0;
 };
 
-/// Numbers sessions as they begin, and their turns. Memory: some 50 bytes a session.
+/// Numbers sessions as they begin, and their turns. Memory: some 30 bytes a session.
 class SessionTurns {
  public:
   /// The next turn of the session of this name. `end_ns`: when it was answered, on the clock of arrivals; -1: not
   /// recorded.
   SessionTurn next(std::string_view session, std::int64_t arrival_ns, std::int64_t end_ns);
+  /// The same of a sub-agent: a turn of `parent` began it, which goes on when it has ended. None: there was no request
+  /// of that session before.
+  std::optional<SessionTurn> next_of(std::string_view parent, std::string_view session, std::int64_t arrival_ns,
+                                     std::int64_t end_ns);
 
  private:
   struct Open {
-    std::int32_t number;
-    std::int32_t turns;
-    std::int64_t end_ns;  // of the latest answer; -1: not recorded
+    std::int64_t end_ns = -1;  // of the latest answer; -1: not recorded
+    std::int32_t number = -1;
+    std::int32_t turns = 0;
   };
-  std::unordered_map<std::uint64_t, Open> open_;  // by a hash of 64 bits, which no two names of a trace share
+  void agent_ends(std::uint64_t parent, std::int64_t end_ns);
+
+  // By a hash of 64 bits, which no two names of a trace share.
+  FlatTable<Open> open_;
+  FlatTable<std::uint64_t> parents_;    // of sub-agents
+  FlatTable<std::int64_t> agents_end_;  // the latest one's since the session's own latest turn
 };
 
 /// A date as ISO 8601 has it, `2023-11-16 18:15:46.6805900`, also with T, and with Z or an offset such as +01:00 at the
@@ -232,7 +242,7 @@ class TraceDescription {
   LengthCounts prompts_, outputs_;
   std::int64_t first_ns_ = 0, last_ns_ = 0;
   double gap_mean_ = 0, gap_squares_ = 0;  // Welford's recurrence
-  std::unordered_set<std::uint64_t> seen_;
+  FlatTable<NoValue> seen_;
   std::uint64_t blocks_ = 0, reused_ = 0;
   double reused_tokens_ = 0;
   std::uint64_t session_turns_ = 0, think_times_ = 0;

@@ -9,6 +9,7 @@
 #include "planner/capacity/rate_search.h"
 #include "planner/experiment.h"
 #include "planner/parallel.h"
+#include "planner/plan/changing_rate.h"
 
 namespace kvsim::planner::capacity {
 namespace {
@@ -18,7 +19,7 @@ using schema::InputError;
 
 void check(const Scenario& s, const CapacityRequest& request) {
   const serving::SloConfig& slo = s.serving.slo;
-  const auto refuse = [&s](const char* key, const char* why) {
+  const auto refuse = [&s](const char* key, const std::string& why) {
     throw InputError(fmt::format("{}: {}: {}", s.file, key, why));
   };
   if (s.workload.trace && s.workload.trace->sessions) {
@@ -33,8 +34,7 @@ void check(const Scenario& s, const CapacityRequest& request) {
   }
   if (s.workload.arrivals && s.workload.arrivals->over_time) {
     refuse("workload.arrivals.over_time",
-           "a machine is sized for a rate that stays: give the highest rate alone, or vary workload.arrivals.rate with "
-           "sweep");
+           "a machine is sized for a rate that stays; " + sized_for_the_highest(*s.workload.arrivals));
   }
   if (!slo.ttft_s && !slo.tpot_s && !slo.itl_s && !slo.e2e_s) {
     throw InputError(fmt::format(

@@ -13,6 +13,7 @@
 #include "models/schema/error.h"
 #include "models/workload/trace_reader.h"
 #include "planner/infeasible.h"
+#include "planner/plan/changing_rate.h"
 #include "sim/engine/random.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"
@@ -64,7 +65,7 @@ void set_lengths(Traffic& t, std::vector<double> contexts, std::vector<double> o
 /// Closed forms are of requests of one kind that stand alone, at a rate that stays.
 void check_alike(const scenario::Scenario& scenario) {
   const scenario::WorkloadConfig& w = scenario.workload;
-  const auto refuse = [&](const char* key, const char* why) {
+  const auto refuse = [&](const char* key, const std::string& why) {
     throw schema::InputError(fmt::format("{}: {}: {}", scenario.file, key, why));
   };
   if (w.sessions) {
@@ -83,7 +84,7 @@ void check_alike(const scenario::Scenario& scenario) {
   }
   if (w.arrivals && w.arrivals->over_time) {
     refuse("workload.arrivals.over_time",
-           "closed forms are of a rate that stays: use run, compare or sweep, or give the highest rate alone");
+           "closed forms are of a rate that stays; " + sized_for_the_highest(*w.arrivals));
   }
 }
 

@@ -115,6 +115,7 @@ double share_up_to(const LengthSpec& law, std::int64_t tokens) {
 }
 
 Drawn drawn_by(const LengthSpec& law) {
+  if (law.distribution == Distribution::fixed) return {law.mean, 0};
   if (law.distribution == Distribution::empirical || law.distribution == Distribution::uniform) {
     if (law.distribution == Distribution::uniform) {
       const auto low = static_cast<double>(law.min), high = static_cast<double>(law.max);

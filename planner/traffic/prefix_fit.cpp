@@ -46,6 +46,7 @@ double seen(std::int64_t count, double popularity, double n) {
 std::int64_t count_for(double popularity, double n, double different) {
   auto low = static_cast<std::int64_t>(different), high = kMostPrefixes;
   if (seen(high, popularity, n) < different) return high;
+  if (seen(low, popularity, n) >= different) return low;
   while (high - low > 1) {
     const std::int64_t middle = low + (high - low) / 2;
     (seen(middle, popularity, n) < different ? low : high) = middle;

@@ -14,21 +14,17 @@
 namespace kvsim::planner::traffic {
 namespace {
 
-RateOverTime rate_over_time(std::span<const std::int64_t> arrival_ns, double gap_cv) {
+RateOverTime rate_over_time(const ArrivalTimes& arrivals, double gap_cv) {
   constexpr std::size_t kMostWindows = 24, kRequestsEach = 50;
   constexpr double kByChance = 0.001;
   RateOverTime rate;
-  const std::int64_t first = arrival_ns.front(), span = arrival_ns.back() - first;
-  const std::size_t windows = std::min(kMostWindows, arrival_ns.size() / kRequestsEach);
+  const std::int64_t span = arrivals.last_ns() - arrivals.first_ns();
+  const std::size_t windows = std::min(kMostWindows, arrivals.count() / kRequestsEach);
   if (windows < 2 || span <= 0) return rate;
-  std::vector<double> counts(windows);
+  const std::vector<double> counts = arrivals.counts(windows);
   const double width = static_cast<double>(span) / static_cast<double>(windows);
-  for (const std::int64_t at : arrival_ns) {
-    const auto window = static_cast<std::size_t>(static_cast<double>(at - first) / width);
-    ++counts[std::min(window, windows - 1)];
-  }
   const auto n = static_cast<double>(windows);
-  const double mean = static_cast<double>(arrival_ns.size()) / n;
+  const double mean = static_cast<double>(arrivals.count()) / n;
   double squares = 0;
   for (std::size_t i = 0; i < windows; ++i) {
     squares += (counts[i] - mean) * (counts[i] - mean);
@@ -47,16 +43,17 @@ RateOverTime rate_over_time(std::span<const std::int64_t> arrival_ns, double gap
 }
 
 /// The arrivals on a clock that runs as fast as the rate is above its mean: what is left is the law of the gaps. ns.
-std::vector<std::int64_t> gaps_at_one_rate(std::span<const std::int64_t> arrival_ns, const RateOverTime& rate) {
-  const auto span_ns = static_cast<double>(arrival_ns.back() - arrival_ns.front());
-  const double mean_per_s = static_cast<double>(arrival_ns.size()) / (span_ns / kNsPerSecond);
+std::vector<std::int64_t> gaps_at_one_rate(const ArrivalTimes& arrivals_of, const RateOverTime& rate) {
+  const std::span<const std::int64_t> arrival_ns = arrivals_of.kept();
+  const auto span_ns = static_cast<double>(arrivals_of.last_ns() - arrivals_of.first_ns());
+  const double mean_per_s = static_cast<double>(arrivals_of.count()) / (span_ns / kNsPerSecond);
   std::vector<std::int64_t> gaps;
   gaps.reserve(arrival_ns.size());
   std::size_t window = 0;
   double before = 0;  // arrivals that the rate makes of the windows before
   std::int64_t last = 0;
   for (std::size_t i = 0; i < arrival_ns.size(); ++i) {
-    const double at_s = static_cast<double>(arrival_ns[i] - arrival_ns.front()) / kNsPerSecond;
+    const double at_s = static_cast<double>(arrival_ns[i] - arrivals_of.first_ns()) / kNsPerSecond;
     while (window + 1 < rate.windows.size() && at_s >= rate.windows[window].until_s) {
       const RateWindow& w = rate.windows[window++];
       before += w.rate_per_s * (w.until_s - w.from_s);
@@ -64,7 +61,7 @@ std::vector<std::int64_t> gaps_at_one_rate(std::span<const std::int64_t> arrival
     const RateWindow& w = rate.windows[window];
     const double arrivals = before + w.rate_per_s * (at_s - w.from_s);
     const auto then = static_cast<std::int64_t>(arrivals / mean_per_s * kNsPerSecond);
-    if (i > 0) gaps.push_back(then - last);
+    if (i > 0 && arrivals_of.follows(i)) gaps.push_back(then - last);
     last = then;
   }
   return gaps;
@@ -87,18 +84,18 @@ std::optional<SessionFit> fit_sessions(const TrafficSample& sample) {
   const std::vector<std::int64_t> turns = sample.turns();
   if (turns.empty()) return std::nullopt;
   SessionFit fit;
-  fit.sessions = turns.size();
+  fit.sessions = sample.sessions();
+  fit.followed = turns.size();
   fit.turns = moments_of(turns);
   fit.first_prompt = moments_of(sample.first_prompts());
-  if (!sample.growth().empty()) {
-    std::vector<std::int64_t> growth(sample.growth().begin(), sample.growth().end());
+  if (std::vector<std::int64_t> growth = sample.growth(); !growth.empty()) {
     const auto shortened = std::count_if(growth.begin(), growth.end(), [](std::int64_t g) { return g < 0; });
     fit.shortened = static_cast<double>(shortened) / static_cast<double>(growth.size());
     for (std::int64_t& g : growth) g = std::max<std::int64_t>(g, 0);
     fit.growth = moments_of(growth);
     fit.turn_gap_ns = moments_of(sample.turn_gaps_ns());
   }
-  if (!sample.think_ns().empty()) fit.think_ns = moments_of(sample.think_ns());
+  if (const auto think_ns = sample.think_ns(); !think_ns.empty()) fit.think_ns = moments_of(think_ns);
   return fit;
 }
 
@@ -138,7 +135,8 @@ std::vector<std::string> losses_of(const TrafficFit& fit) {
         percent(fit.prefixes->law_token_reuse.value), fit.prefixes->law_prompt_mean.value,
         fit.prefixes->law_prompt_mean.low, fit.prefixes->law_prompt_mean.high));
   }
-  if (fit.prefixes && fit.with_prefixes) {
+  const bool drawn = fit.prefixes && fit.prefixes->law.tokens.distribution != models::Distribution::fixed;
+  if (drawn && fit.with_prefixes && !fit.session_laws) {
     lost.push_back(fmt::format(
         "which requests share which prefix: prefixes are drawn once a run, some of them long. Whole prompts have "
         "a mean of {:.0f} to {:.0f} tokens by draw where the trace's have {:.0f} (try several seeds: times to "
@@ -159,12 +157,18 @@ std::vector<std::string> losses_of(const TrafficFit& fit) {
                       "grow by a token in the law",
                       percent(fit.sessions->shortened)));
     }
-    if (fit.prefixes) lost.emplace_back("shared prefixes: what prompts of different sessions share is left out");
+    if (fit.prefixes && !fit.with_prefixes) {
+      lost.emplace_back("shared prefixes: what prompts of different sessions share is left out");
+    }
   } else if (fit.sessions) {
     lost.push_back(
         fmt::format("sessions: {} of {:.3g} turns on average; turns arrive as requests of their own (--sessions "
                     "keeps them)",
                     fit.sessions->sessions, fit.sessions->turns.mean.value));
+  } else if (fit.conversations) {
+    lost.emplace_back(
+        "conversations: prompts begin with earlier ones and their answers, as turns of a session do; here they arrive "
+        "as requests of their own (--sessions keeps them)");
   }
   return lost;
 }
@@ -190,23 +194,21 @@ SessionLaws session_laws(const TrafficSample& sample) {
   laws.turns = fit_whole(sample.turns());
   laws.first_prompt = fit_whole(sample.first_prompts());
   laws.growth = fit_whole(sample.growth());
-  laws.thought = !sample.think_ns().empty();
-  std::vector<std::int64_t> pauses_ms;
-  for (const std::int64_t ns : laws.thought ? sample.think_ns() : sample.turn_gaps_ns()) {
-    pauses_ms.push_back(ns / 1'000'000);
-  }
-  laws.think_ms = fit_whole(pauses_ms);
+  std::vector<std::int64_t> pauses = sample.think_ns();
+  laws.thought = !pauses.empty();
+  if (!laws.thought) pauses = sample.turn_gaps_ns();
+  for (std::int64_t& pause : pauses) pause /= 1'000'000;
+  laws.think_ms = fit_whole(pauses);
   return laws;
 }
 
-void fit_arrivals(std::span<const std::int64_t> arrival_ns, TrafficFit& fit) {
-  std::vector<std::int64_t> gaps;
-  for (std::size_t i = 1; i < arrival_ns.size(); ++i) gaps.push_back(arrival_ns[i] - arrival_ns[i - 1]);
-  if (gaps.size() < 2 || arrival_ns.back() <= arrival_ns.front()) return;
+void fit_arrivals(const ArrivalTimes& arrivals, TrafficFit& fit) {
+  std::vector<std::int64_t> gaps = arrivals.gaps_ns();
+  if (gaps.size() < 2 || arrivals.last_ns() <= arrivals.first_ns()) return;
   fit.arrivals = fit_gaps(gaps);
-  fit.rate = rate_over_time(arrival_ns, fit.arrivals->cv.value);
+  fit.rate = rate_over_time(arrivals, fit.arrivals->cv.value);
   if (fit.rate.beyond_chance) {
-    gaps = gaps_at_one_rate(arrival_ns, fit.rate);
+    gaps = gaps_at_one_rate(arrivals, fit.rate);
     fit.arrivals = fit_gaps(gaps);
   }
   fit.gap_correlation = next_correlation(gaps);
@@ -214,21 +216,39 @@ void fit_arrivals(std::span<const std::int64_t> arrival_ns, TrafficFit& fit) {
 
 }  // namespace
 
-TrafficFit fit_traffic(const TrafficSample& sample, bool with_sessions) {
+namespace {
+
+/// The requests as turns of sessions, if they are none yet and the trace says so by their blocks.
+TrafficFit fit_turns(const TrafficSample& sample, bool with_sessions) {
   TrafficFit fit;
   fit.requests = sample.size();
+  fit.kept = sample.kept();
   if (with_sessions) fit.session_laws = session_laws(sample);
-  fit_arrivals(with_sessions ? sample.first_arrivals_ns() : sample.arrival_ns(), fit);
+  fit_arrivals(with_sessions ? sample.session_starts() : sample.arrivals(), fit);
   fit.prompt = fit_lengths(sample.prompts());
   fit.output = fit_lengths(sample.outputs());
   fit.length_correlation = rank_correlation(sample.prompts(), sample.outputs());
   fit.sessions = fit_sessions(sample);
-  fit.prefixes = fit_prefixes(sample);
+  const bool openings = with_sessions && sample.block_tokens() > 0;
+  fit.prefixes = openings ? fit_prefixes(sample.session_openings()) : fit_prefixes(sample);
   if (fit.prefixes) {
     const PrefixFit& p = *fit.prefixes;
+    const Moments& whole = openings ? fit.session_laws->first_prompt.parameters : fit.prompt.parameters;
     const bool near = std::abs(p.law_token_reuse.value - p.token_reuse) <= kNearReuse * p.token_reuse;
-    fit.with_prefixes = !with_sessions && near && p.law_prompt_mean.holds(fit.prompt.parameters.mean.value);
+    constexpr double kRounding = 1e-9;  // of intervals without a width
+    const double mean = whole.mean.value;
+    fit.with_prefixes =
+        near && p.law_prompt_mean.low <= mean * (1 + kRounding) && p.law_prompt_mean.high >= mean * (1 - kRounding);
   }
+  return fit;
+}
+
+}  // namespace
+
+TrafficFit fit_traffic(const TrafficSample& sample, bool with_sessions) {
+  const std::optional<TrafficSample> conversations = sample.conversations();
+  TrafficFit fit = fit_turns(with_sessions && conversations ? *conversations : sample, with_sessions);
+  fit.conversations = conversations.has_value();
   fit.lost = losses_of(fit);
   return fit;
 }
@@ -318,9 +338,9 @@ schema::ConfigNode workload_fragment(const TrafficFit& fit) {
     prefixes.set("tokens", length_node(fit.prefixes->law.tokens));
     workload.set("prefixes", std::move(prefixes));
   }
-  const models::LengthSpec& prompt = fit.session_laws    ? fit.session_laws->first_prompt.law
-                                     : fit.with_prefixes ? fit.prefixes->own.law
-                                                         : fit.prompt.law;
+  const models::LengthSpec& prompt = fit.with_prefixes  ? fit.prefixes->own.law
+                                     : fit.session_laws ? fit.session_laws->first_prompt.law
+                                                        : fit.prompt.law;
   workload.set("context", length_node(prompt));
   workload.set("output", length_node(fit.output.law));
   if (fit.session_laws) {

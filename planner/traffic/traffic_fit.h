@@ -31,6 +31,7 @@ struct RateOverTime {
 /// Of a trace that tells sessions apart. No law of workload says this: it is reported.
 struct SessionFit {
   std::uint64_t sessions = 0;
+  std::uint64_t followed = 0;       ///< sessions of which everything else here is: of many not all
   Moments turns;                    ///< requests of a session
   Moments first_prompt;             ///< tokens
   std::optional<Moments> growth;    ///< tokens of a further turn beyond prompt and answer before; shortened ones are 0
@@ -50,6 +51,7 @@ struct SessionLaws {
 
 struct TrafficFit {
   std::uint64_t requests = 0;
+  std::uint64_t kept = 0;  ///< requests that laws of lengths and gaps are fitted to: of a long trace not all
   /// None: all requests arrive at once. Where the rate changes, of arrivals on a clock that runs as fast as it does.
   std::optional<ArrivalFit> arrivals;
   RateOverTime rate;
@@ -59,13 +61,15 @@ struct TrafficFit {
   double length_correlation = 0;  ///< Spearman's, of prompt and output
   std::optional<SessionFit> sessions;
   std::optional<SessionLaws> session_laws;  ///< of a fragment with sessions: arrivals and rate are of theirs
-  std::optional<PrefixFit> prefixes;
-  bool with_prefixes = false;     ///< the fragment has them: they reuse about what the trace does
-  std::vector<std::string> lost;  ///< what the laws do not keep, in sentences
+  bool conversations = false;  ///< sessions are conversations that the trace does not name: prompts go on from others
+  std::optional<PrefixFit> prefixes;  ///< with session_laws: of first turns alone
+  bool with_prefixes = false;         ///< the fragment has them: they reuse about what the trace does
+  std::vector<std::string> lost;      ///< what the laws do not keep, in sentences
 };
 
-/// At least one request. `with_sessions`: the fragment has sessions, whose turns wait for each other. Throws
-/// schema::InputError where no session of the trace has a second turn.
+/// At least one request. `with_sessions`: the fragment has sessions, whose turns wait for each other; where the trace
+/// names none, those of TrafficSample::conversations(). Throws schema::InputError where no session of the trace has a
+/// second turn.
 TrafficFit fit_traffic(const TrafficSample& sample, bool with_sessions = false);
 
 /// The fit as the key `workload` of a scenario: a map with that key alone.

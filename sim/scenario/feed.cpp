@@ -61,7 +61,8 @@ class TraceFeed final : public serving::RequestFeed, private serving::TurnFeed {
     models::RequestSpec r = copy(at_++);
     if (follows_.empty()) return r;
     if (r.session < 0) r.session = static_cast<std::int32_t>(alone_++);
-    under_way_.emplace(r.session, at_ - 1);
+    r.parent = -1;  // cut off from it
+    under_way_.emplace(r.session, UnderWay{at_ - 1, -1});
     return r;
   }
 
@@ -76,41 +77,90 @@ class TraceFeed final : public serving::RequestFeed, private serving::TurnFeed {
     if (block_tokens_ > 0) return r;
     return models::RequestSpec{r.id,      r.arrival_ns,     r.prompt_tokens, r.output_tokens, {},
                                r.context, r.context_tokens, r.chunks,        r.chunk_tokens,  r.session,
-                               r.turn,    r.think_ns,       r.kind};
+                               r.turn,    r.think_ns,       r.kind,          r.parent};
   }
 
-  /// Which turn comes after which.
+  /// A turn of a session, and the first one of a sub-agent that it begins.
+  struct Begun {
+    std::uint32_t by = 0;
+    std::uint32_t first = 0;
+  };
+  struct UnderWay {
+    std::size_t turn = 0;      // the latest
+    std::int32_t parent = -1;  // of a sub-agent
+  };
+  /// Of a session, while they are read.
+  struct Latest {
+    std::uint32_t turn = 0;
+    std::uint32_t of_all = 0;  // of it and its sub-agents
+    std::int32_t parent = -1;
+  };
+
+  /// Which turn comes after which, and which sub-agents a turn begins.
   void follow_sessions() {
-    std::unordered_map<std::int32_t, std::uint32_t> latest;
+    std::unordered_map<std::int32_t, Latest> latest;
     follows_.resize(requests_->size(), false);
     next_turn_.resize(requests_->size(), kNone);
     for (std::uint32_t i = 0; i < requests_->size(); ++i) {
       const std::int32_t session = (*requests_)[i].session;
       if (session < 0) continue;
       alone_ = std::max(alone_, std::int64_t{session} + 1);
-      const auto [before, first] = latest.try_emplace(session, i);
-      if (first) continue;
-      follows_[i] = true;
-      next_turn_[before->second] = i;
-      before->second = i;
+      const auto [own, first] = latest.try_emplace(session, Latest{i, i, -1});
+      const auto parent = first ? latest.find((*requests_)[i].parent) : latest.end();
+      if (parent != latest.end()) {
+        follows_[i] = true;
+        begun_.push_back({parent->second.turn, i});
+        pauses_.emplace(i, pause_ns(parent->second.turn, i));
+        own->second.parent = parent->first;
+      } else if (!first) {
+        follows_[i] = true;
+        next_turn_[own->second.turn] = i;
+        if (own->second.of_all != own->second.turn) pauses_.emplace(i, pause_ns(own->second.of_all, i));
+        own->second.turn = i;
+      }
+      for (auto of = own; of != latest.end(); of = latest.find(of->second.parent)) of->second.of_all = i;
     }
+    std::stable_sort(begun_.begin(), begun_.end(), [](const Begun& a, const Begun& b) { return a.by < b.by; });
+  }
+
+  /// Between what was before a turn and its arrival. The rate of sessions is scaled, not how fast users are.
+  [[nodiscard]] std::int64_t pause_ns(std::size_t before, std::size_t turn) const {
+    const models::RequestSpec& after = (*requests_)[turn];
+    if (after.think_ns >= 0) return after.think_ns;
+    return std::llround(static_cast<double>(after.arrival_ns - (*requests_)[before].arrival_ns) / time_scale_);
+  }
+
+  std::vector<models::RequestSpec> begin_sub_agents(std::int64_t session) override {
+    std::vector<models::RequestSpec> first;
+    const auto by = static_cast<std::uint32_t>(under_way_.at(session).turn);
+    auto begun = std::lower_bound(begun_.begin(), begun_.end(), by,
+                                  [](const Begun& b, std::uint32_t turn) { return b.by < turn; });
+    for (; begun != begun_.end() && begun->by == by; ++begun) {
+      models::RequestSpec& r = first.emplace_back(copy(begun->first));
+      r.think_ns = pauses_.at(begun->first);
+      under_way_.emplace(r.session, UnderWay{begun->first, r.parent});
+    }
+    return first;
   }
 
   std::optional<std::int64_t> turn_over(std::int64_t session) override {
     const auto turn = under_way_.find(session);
-    const models::RequestSpec& before = (*requests_)[turn->second];
-    const std::uint32_t next = next_turn_[turn->second];
+    const std::size_t before = turn->second.turn;
+    const std::uint32_t next = next_turn_[before];
     if (next == kNone) {
       under_way_.erase(turn);
       return std::nullopt;
     }
-    turn->second = next;
-    const models::RequestSpec& after = (*requests_)[next];
-    if (after.think_ns >= 0) return after.think_ns;
-    // The rate of sessions is scaled, not how fast users are.
-    return std::llround(static_cast<double>(after.arrival_ns - before.arrival_ns) / time_scale_);
+    turn->second.turn = next;
+    const auto after_sub_agents = pauses_.find(next);
+    return after_sub_agents != pauses_.end() ? after_sub_agents->second : pause_ns(before, next);
   }
-  models::RequestSpec next_turn(std::int64_t session) override { return copy(under_way_.at(session)); }
+  models::RequestSpec next_turn(std::int64_t session) override {
+    const UnderWay& latest = under_way_.at(session);
+    models::RequestSpec r = copy(latest.turn);
+    r.parent = latest.parent;
+    return r;
+  }
   void forget(std::int64_t session) override { under_way_.erase(session); }
 
   std::shared_ptr<const std::vector<models::RequestSpec>> requests_;
@@ -118,10 +168,12 @@ class TraceFeed final : public serving::RequestFeed, private serving::TurnFeed {
   double time_scale_ = 1;
   std::size_t at_ = 0;
   // Where turns wait for each other:
-  std::vector<bool> follows_;                                // on another turn; by request
-  std::vector<std::uint32_t> next_turn_;                     // of the same session; by request
-  std::unordered_map<std::int64_t, std::size_t> under_way_;  // latest turn by session
-  std::int64_t alone_ = 0;                                   // number for the next request that belongs to no session
+  std::vector<bool> follows_;                               // on another turn; by request
+  std::vector<std::uint32_t> next_turn_;                    // of the same session; by request
+  std::vector<Begun> begun_;                                // by the turn that begins them
+  std::unordered_map<std::uint32_t, std::int64_t> pauses_;  // before turns that follow on more than a turn; ns
+  std::unordered_map<std::int64_t, UnderWay> under_way_;    // by session
+  std::int64_t alone_ = 0;                                  // number for the next request that belongs to no session
 };
 
 class GeneratedFeed final : public serving::RequestFeed, private serving::TurnFeed {
@@ -144,6 +196,9 @@ class GeneratedFeed final : public serving::RequestFeed, private serving::TurnFe
   [[nodiscard]] std::int64_t prefix_block_tokens() const override { return source_.block_tokens(); }
 
  private:
+  std::vector<models::RequestSpec> begin_sub_agents(std::int64_t session) override {
+    return source_.begin_sub_agents(session);
+  }
   std::optional<std::int64_t> turn_over(std::int64_t session) override { return source_.turn_over(session); }
   models::RequestSpec next_turn(std::int64_t session) override { return source_.next_turn(session); }
   void forget(std::int64_t session) override { source_.forget(session); }
@@ -155,6 +210,12 @@ class GeneratedFeed final : public serving::RequestFeed, private serving::TurnFe
 
 }  // namespace
 
+std::int64_t TraceInput::block_tokens() const {
+  std::int64_t tokens = models::find_trace_format(format).block_tokens;
+  for (const TraceInput& other : overlay) tokens = std::max(tokens, other.block_tokens());
+  return tokens;
+}
+
 std::unique_ptr<serving::RequestFeed> make_feed(const Scenario& scenario, std::uint64_t seed) {
   return make_feed(scenario, seed, with_blocks(scenario));
 }
@@ -162,9 +223,8 @@ std::unique_ptr<serving::RequestFeed> make_feed(const Scenario& scenario, std::u
 std::unique_ptr<serving::RequestFeed> make_feed(const Scenario& scenario, std::uint64_t seed, bool blocks) {
   const WorkloadConfig& workload = scenario.workload;
   if (!workload.trace) return std::make_unique<GeneratedFeed>(workload, blocks, seed);
-  const std::int64_t block_tokens = workload.recorded_prompts()
-                                        ? models::find_trace_format(workload.trace->format).block_tokens
-                                        : source(workload, blocks, seed).block_tokens();
+  const std::int64_t block_tokens =
+      workload.recorded_prompts() ? workload.trace->block_tokens() : source(workload, blocks, seed).block_tokens();
   return std::make_unique<TraceFeed>(scenario.trace, blocks ? block_tokens : 0, *workload.trace);
 }
 

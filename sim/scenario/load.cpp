@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <deque>
 #include <filesystem>
 #include <functional>
@@ -25,6 +26,7 @@
 #include "models/schema/spelling.h"
 #include "models/schema/yaml.h"
 #include "models/schemas.h"
+#include "models/workload/trace_overlay.h"
 #include "models/workload/trace_reader.h"
 #include "sim/cache/placement/placement.h"
 #include "sim/scenario/scenario.h"
@@ -333,17 +335,23 @@ class ScenarioFile::Sources {
     return shared(catalogues_, include, [&] { return built_in_with(include); });
   }
 
-  /// Reads the trace and completes its path.
+  /// Reads the trace, and those that are laid over it, and completes their paths.
   Requests trace(TraceInput& input) {
-    const std::string path = beside(folder_, input.path);
-    input.path = path;
-    return shared(traces_, TraceKey{input.format, path, input.max_requests, input.time_scale, input.columns, input.cut},
-                  [&] {
-                    const models::TraceOptions options{static_cast<std::uint64_t>(input.max_requests), input.time_scale,
-                                                       input.columns};
-                    auto requests = models::read_trace(models::find_trace_format(input.format), path, options);
-                    return input.cut.all() ? std::move(requests) : models::cut_trace(std::move(requests), input.cut);
-                  });
+    const Requests own = recording(input);
+    if (input.overlay.empty()) return own;
+    std::vector<Requests> all{own};
+    std::vector<std::string> files{input.path};
+    std::vector<models::TracePart> parts{{own.get(), 0, 0}};
+    OverlayKey key{{key_of(input), 0.0}};
+    for (TraceInput& other : input.overlay) {
+      all.push_back(recording(other));
+      const auto same = std::find(files.begin(), files.end(), other.path);
+      const auto later_ns = std::llround(std::min(other.at_s, kLatest_s) * 1e9);
+      parts.push_back({all.back().get(), later_ns, static_cast<std::uint64_t>(same - files.begin())});
+      if (same == files.end()) files.push_back(other.path);
+      key.emplace_back(key_of(other), other.at_s);
+    }
+    return shared(overlays_, key, [&] { return models::overlaid(parts); });
   }
 
   ScoredPrompts scored_prompts(const std::string& path) {
@@ -353,6 +361,22 @@ class ScenarioFile::Sources {
  private:
   using TraceKey =
       std::tuple<std::string, std::string, std::int64_t, double, std::optional<models::TraceColumns>, models::TraceCut>;
+  using OverlayKey = std::vector<std::pair<TraceKey, double>>;
+  static constexpr double kLatest_s = static_cast<double>(models::max_arrival_ns) * 1e-9;
+
+  static TraceKey key_of(const TraceInput& input) {
+    return {input.format, input.path, input.max_requests, input.time_scale, input.columns, input.cut};
+  }
+
+  Requests recording(TraceInput& input) {
+    input.path = beside(folder_, input.path);
+    return shared(traces_, key_of(input), [&] {
+      const models::TraceOptions options{static_cast<std::uint64_t>(input.max_requests), input.time_scale,
+                                         input.columns};
+      auto requests = models::read_trace(models::find_trace_format(input.format), input.path, options);
+      return input.cut.all() ? std::move(requests) : models::cut_trace(std::move(requests), input.cut);
+    });
+  }
   template <class Key, class T>
   using Shelf = std::deque<std::pair<Key, std::shared_ptr<const T>>>;
   static constexpr std::size_t kKept = 16;  // of each: a sweep over traces must not end with all of them in memory
@@ -382,6 +406,7 @@ class ScenarioFile::Sources {
   std::mutex mutex_;
   Shelf<ConfigNode, models::Catalogue> catalogues_;
   Shelf<TraceKey, std::vector<models::RequestSpec>> traces_;
+  Shelf<OverlayKey, std::vector<models::RequestSpec>> overlays_;
   Shelf<std::string, std::vector<models::ScoredPrompt>> prompts_;
 };
 

@@ -42,6 +42,11 @@ struct TraceInput {
   std::optional<models::TraceColumns> columns{};  ///< of format columns
   models::TraceCut cut;                           ///< which of the requests, and how often
   bool sessions = false;                          ///< turns after a session's first one wait for the one before
+  double at_s = 0;                                ///< of an overlaid one: when its time begins
+  std::vector<TraceInput> overlay{};              ///< others, whose requests come beside these
+
+  /// Tokens of the blocks of its requests, and of overlaid ones; 0: none has any.
+  [[nodiscard]] std::int64_t block_tokens() const;
 };
 
 /// Sessions, whose first prompts are `context` long and whose answers are `output` long.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -230,6 +231,8 @@ ObjectSchema<models::TraceColumns> columns_schema() {
   s.required("output", &TraceColumns::output, text().non_empty(), "tokens of its output");
   s.optional("session", &TraceColumns::session, text(), "what requests of a session have in common");
   s.optional("end", &TraceColumns::end, text(), "when it was answered, in the form of arrival (with session)");
+  s.optional("parent", &TraceColumns::parent, text(),
+             "of a sub-agent's session, the session whose turn began it (with session); nothing or null: none did");
   s.optional("time", &TraceColumns::time,
              choice<TimeForm>({{"found", TimeForm::found, "dates, or time since 1970, as the first request has it"},
                                {"date", TimeForm::date, "ISO 8601"},
@@ -258,6 +261,27 @@ ObjectSchema<serving::SloConfig> slo_schema() {
   return s;
 }
 
+ObjectSchema<models::SubAgentSpec> sub_agents_schema() {
+  using models::SubAgentSpec;
+  ObjectSchema<SubAgentSpec> s("sub_agents",
+                               "Sessions that turns of another one begin, and which its next turn waits for.");
+  s.optional("share", &SubAgentSpec::share, number().above(0).at_most(1),
+             "of the turns that another one follows: so many begin sub-agents");
+  s.object("count", &SubAgentSpec::count, length_schema("count", "Sub-agents of a turn.", number(), integer()),
+           Presence::required, "how many such a turn begins, at once");
+  s.object("turns", &SubAgentSpec::turns, length_schema("turns", "Turns of a sub-agent.", number(), integer()),
+           Presence::required, "requests of each; they grow, answer and think as the session's own");
+  s.object("context", &SubAgentSpec::context, length_schema("context", "First prompts of sub-agents."),
+           Presence::required, "tokens of its first prompt, which shares nothing with other sessions");
+  s.check([](const SubAgentSpec& spec, const Reporter& report) {
+    for (const auto& [key, law] : {std::pair{"count", &spec.count}, std::pair{"turns", &spec.turns}}) {
+      if (law->distribution != Distribution::fixed || law->mean == std::floor(law->mean)) continue;
+      report.fail(key, fmt::format("{} is no whole number: expected one, or a distribution with this mean", law->mean));
+    }
+  });
+  return s;
+}
+
 ObjectSchema<SessionInput> sessions_schema() {
   ObjectSchema<SessionInput> s(
       "sessions",
@@ -279,6 +303,8 @@ ObjectSchema<SessionInput> sessions_schema() {
   s.object("think_time", KVSIM_MEMBER(spec.think_time),
            time_law_schema("think_time", "From the end of a turn to the next one."), Presence::required,
            "from the last token of an answer to the next turn: a user reads and writes, an agent's tool runs");
+  s.object("sub_agents", KVSIM_MEMBER(spec.sub_agents), sub_agents_schema(), Presence::optional,
+           "agents that turns begin; the next turn comes when all of them have ended and think_time is over");
   s.optional("count", &SessionInput::count, integer().non_negative(),
              "how many sessions; 0: until run.duration is over");
   return s;
@@ -332,13 +358,8 @@ void check_sessions(const WorkloadConfig& w, const Reporter& report) {
   if (w.requests > 0) report.fail("requests", "with sessions, use sessions.count");
 }
 
-ObjectSchema<WorkloadConfig> workload_schema() {
-  ObjectSchema<ClosedLoop> closed("closed",
-                                  "A fixed number of clients, each sending its next request when one is done.");
-  closed.required("concurrency", &ClosedLoop::concurrency, integer().at_least(1).at_most(kMostClients),
-                  "requests in the system at any time, over all replicas; with sessions: users, each of whom is in one "
-                  "session, and begins the next one when that is over");
-  ObjectSchema<TraceInput> trace("trace", "Requests recorded elsewhere.");
+/// What is said of a recording, whether it is the only one or not.
+void add_recording(ObjectSchema<TraceInput>& trace) {
   trace.required("format", &TraceInput::format, one_of(words_of(models::trace_formats())), "file format");
   trace.required("path", &TraceInput::path, text().non_empty(),
                  "file; relative to the scenario's folder, or to the working directory where it is not there");
@@ -346,9 +367,6 @@ ObjectSchema<WorkloadConfig> workload_schema() {
   trace.optional("time_scale", &TraceInput::time_scale,
                  number().at_least(models::least_time_scale).at_most(models::most_time_scale),
                  "arrival times are multiplied by this: 0.5 doubles the rate");
-  trace.optional(
-      "arrivals_only", &TraceInput::arrivals_only, boolean(),
-      "only when requests arrive is taken from the file: prompts and outputs are generated as with `arrivals`");
   trace.object("columns", &TraceInput::columns, columns_schema(), Presence::optional,
                "names of columns, of format columns");
   trace.optional("from", KVSIM_MEMBER(cut.from_s), time().non_negative(),
@@ -360,10 +378,6 @@ ObjectSchema<WorkloadConfig> workload_schema() {
   trace.optional("repeat", KVSIM_MEMBER(cut.repeat), integer().at_least(1).at_most(10000),
                  "how often they come, one round after the other, with the same prompts: a prefix cache finds those of "
                  "the round before");
-  trace.optional("sessions", &TraceInput::sessions, boolean(),
-                 "a session's first turn arrives as recorded, and each further one when the one before is answered and "
-                 "the recorded time between the two is over, or, where the trace does not say when answers ended, the "
-                 "time between their arrivals; of formats that say which session a request belongs to");
   trace.check([](const TraceInput& input, const Reporter& report) {
     const bool named = input.format == "columns";
     if (named && !input.columns) {
@@ -372,16 +386,66 @@ ObjectSchema<WorkloadConfig> workload_schema() {
                   "completion_tokens}");
     }
     if (!named && input.columns) report.fail("columns", "belongs to format: columns, and would have no effect here");
+    if (const std::string problem = problem_with(input.cut); !problem.empty()) report.fail("", problem);
+  });
+}
+
+ObjectSchema<TraceInput> overlay_schema() {
+  ObjectSchema<TraceInput> s("overlay", "A recording whose requests come beside those of the trace.");
+  add_recording(s);
+  s.optional("at", &TraceInput::at_s, time().non_negative(),
+             "when its time begins: its requests, scaled and cut, come so much later");
+  return s;
+}
+
+ObjectSchema<TraceInput> trace_schema() {
+  ObjectSchema<TraceInput> trace("trace", "Requests recorded elsewhere.");
+  add_recording(trace);
+  trace.optional(
+      "arrivals_only", &TraceInput::arrivals_only, boolean(),
+      "only when requests arrive is taken from the file: prompts and outputs are generated as with `arrivals`");
+  trace.list(
+      "overlay", &TraceInput::overlay, overlay_schema(), Presence::optional,
+      "other recordings, whose requests are merged with these by time; those of one file share its prompts, those "
+      "of different files none",
+      {.at_least = 1});
+  trace.optional("sessions", &TraceInput::sessions, boolean(),
+                 "a session's first turn arrives as recorded, and each further one when the one before is answered and "
+                 "the recorded time between the two is over, or, where the trace does not say when answers ended, the "
+                 "time between their arrivals; of formats that say which session a request belongs to");
+  trace.check([](const TraceInput& input, const Reporter& report) {
     if (input.sessions && input.arrivals_only) {
       report.fail("sessions", "turns are of recorded prompts: remove one of sessions and arrivals_only");
     }
-    if (const std::string problem = problem_with(input.cut); !problem.empty()) report.fail("", problem);
+    for (const TraceInput& other : input.overlay) {
+      const std::int64_t tokens = other.block_tokens(), all = input.block_tokens();
+      if (tokens > 0 && tokens != all && !input.arrivals_only) {
+        report.fail("overlay",
+                    fmt::format("{} has blocks of {} tokens and another of the traces blocks of {}: expected formats "
+                                "with the same, or without blocks",
+                                other.format, tokens, all));
+      }
+      if (input.sessions && other.time_scale != input.time_scale) {
+        report.fail("overlay",
+                    fmt::format("time_scale is {} of one trace and {} of another, and times between the turns "
+                                "of sessions are not scaled: expected the same for all, or sessions: false",
+                                input.time_scale, other.time_scale));
+      }
+    }
   });
+  return trace;
+}
 
+ObjectSchema<WorkloadConfig> workload_schema() {
+  ObjectSchema<ClosedLoop> closed("closed",
+                                  "A fixed number of clients, each sending its next request when one is done.");
+  closed.required("concurrency", &ClosedLoop::concurrency, integer().at_least(1).at_most(kMostClients),
+                  "requests in the system at any time, over all replicas; with sessions: users, each of whom is in one "
+                  "session, and begins the next one when that is over");
   ObjectSchema<WorkloadConfig> s("workload", "Where requests come from and how long they are.");
   s.object("arrivals", &WorkloadConfig::arrivals, arrival_schema(), Presence::optional, "open loop");
   s.object("closed", &WorkloadConfig::closed, closed, Presence::optional, "closed loop");
-  s.object("trace", &WorkloadConfig::trace, trace, Presence::optional, "recorded requests");
+  s.object("trace", &WorkloadConfig::trace, trace_schema(), Presence::optional, "recorded requests");
   s.exclusive({"arrivals", "closed", "trace"});
   s.object("context", &WorkloadConfig::context, length_schema("context", "Prompt lengths."), Presence::optional,
            "prompt tokens of a request; not with a trace that brings them");

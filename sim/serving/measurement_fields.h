@@ -158,8 +158,14 @@ constexpr auto fields_of(const DraftLengthMeasurement*) {
 
 constexpr auto fields_of(const SessionMeasurement*) {
   using M = SessionMeasurement;
-  return std::tuple{field("begun", &M::begun), field("cut", &M::cut), field("under_way", &M::under_way),
-                    field("finished", &M::finished), field("turns", &M::turns)};
+  return std::tuple{field("begun", &M::begun),
+                    field("cut", &M::cut),
+                    field("under_way", &M::under_way),
+                    field("finished", &M::finished),
+                    field("turns", &M::turns),
+                    field("sub_agents_begun", &M::sub_agents_begun),
+                    field("sub_agents_cut", &M::sub_agents_cut),
+                    field("sub_agents_under_way", &M::sub_agents_under_way)};
 }
 
 constexpr auto fields_of(const ClassMeasurement*) {
@@ -235,6 +241,7 @@ constexpr auto fields_of(const Measurements*) {
                     field("first_turn_ttft_s", &M::first_turn_ttft_s),
                     field("later_turn_ttft_s", &M::later_turn_ttft_s),
                     field("session_think_s", &M::session_think_s),
+                    field("sub_agent_s", &M::sub_agent_s),
                     field("classes", &M::classes),
                     field("paths", &M::paths),
                     field("pools", &M::pools),

@@ -165,6 +165,8 @@ struct SessionMeasurement {
   std::uint64_t begun = 0;
   std::uint64_t cut = 0;        ///< ended by a turn that was refused
   std::uint64_t under_way = 0;  ///< when it ended
+  // Sub-agents, which the others do not count.
+  std::uint64_t sub_agents_begun = 0, sub_agents_cut = 0, sub_agents_under_way = 0;
   // Of those that ended in the measured part, as a whole.
   std::uint64_t finished = 0;
   std::int64_t turns = 0;
@@ -248,6 +250,7 @@ struct Measurements {
                                                         ///< last token
   engine::Sample first_turn_ttft_s, later_turn_ttft_s;  ///< of the requests that finished there
   engine::Sample session_think_s;                       ///< from a turn that ended there to the next one
+  engine::Sample sub_agent_s;                           ///< as session_s, of sub-agents
   std::map<std::string, ClassMeasurement> classes;
 
   // Two pools around a storage node; empty and zero elsewhere.

@@ -246,6 +246,10 @@ struct Request {
 class TurnFeed {
  public:
   virtual ~TurnFeed() = default;
+  /// The first turns of sub-agents that the session's latest turn begins when it is over, before turn_over() is told.
+  /// They come think_ns after that, with the session as their parent, whose next turn waits for the last of them to
+  /// end.
+  virtual std::vector<models::RequestSpec> begin_sub_agents(std::int64_t /*session*/) { return {}; }
   /// The session's latest turn is over. How long after that the next one comes, in ns; nothing: the session is over.
   virtual std::optional<std::int64_t> turn_over(std::int64_t session) = 0;
   /// The turn that turn_over() announced; its arrival time is not used.

@@ -2,16 +2,18 @@
 
 namespace kvsim::serving {
 
-void SessionLog::arrived(std::uint64_t request, std::int64_t session, engine::SimTime now) {
-  turns_.emplace(request, session);
-  const auto [known, first] = sessions_.try_emplace(session, Session{now, 0});
-  measured_.sessions.begun += first ? 1 : 0;
+void SessionLog::arrived(std::uint64_t request, const models::RequestSpec& spec, engine::SimTime now) {
+  turns_.emplace(request, spec.session);
+  const auto [known, first] = sessions_.try_emplace(spec.session, Session{now, 0, spec.parent, 0, {}});
+  if (first && spec.parent >= 0) ++sub_agents_;
+  if (first) (spec.parent < 0 ? measured_.sessions.begun : measured_.sessions.sub_agents_begun) += 1;
   known->second.turns += 1;
 }
 
 void SessionLog::refused(std::uint64_t request) {
-  measured_.sessions.cut += 1;
-  sessions_.erase(turns_.extract(request).mapped());
+  const Session cut = sessions_.extract(turns_.extract(request).mapped()).mapped();
+  (cut.parent < 0 ? measured_.sessions.cut : measured_.sessions.sub_agents_cut) += 1;
+  if (cut.parent >= 0) --sub_agents_;
 }
 
 std::int64_t SessionLog::finished(const Request& r) {
@@ -21,11 +23,23 @@ std::int64_t SessionLog::finished(const Request& r) {
   return session;
 }
 
-void SessionLog::over(std::int64_t session, engine::SimTime now) {
+void SessionLog::waits(std::int64_t session, std::size_t sub_agents, std::optional<std::int64_t> think_ns) {
+  Session& waiting = sessions_.at(session);
+  waiting.awaited = sub_agents;
+  waiting.think_ns = think_ns;
+}
+
+std::int64_t SessionLog::over(std::int64_t session, engine::SimTime now) {
   const Session ended = sessions_.extract(session).mapped();
+  if (ended.parent >= 0) {
+    --sub_agents_;
+    measured_.sub_agent_s.add((now - ended.begin).seconds());
+    return ended.parent;
+  }
   measured_.sessions.finished += 1;
   measured_.sessions.turns += ended.turns;
   measured_.session_s.add((now - ended.begin).seconds());
+  return -1;
 }
 
 }  // namespace kvsim::serving

@@ -93,11 +93,24 @@ class Run {
 
   /// A session's next turn.
   void on_turn(std::uint64_t session) {
-    if (!accept(feed_.turns()->next_turn(static_cast<std::int64_t>(session)))) session_ended();
+    const models::RequestSpec spec = feed_.turns()->next_turn(static_cast<std::int64_t>(session));
+    if (!accept(spec)) session_ended(spec.parent);
   }
 
-  /// A user whose session is over begins the next one; where sessions arrive, that may have been the last.
-  void session_ended() {
+  /// A sub-agent's first one.
+  void on_sub_agent(std::uint64_t slot) {
+    const models::RequestSpec spec = std::move(sub_agents_[slot]);
+    sub_agents_.release(slot);
+    if (!accept(spec)) session_ended(spec.parent);
+  }
+
+  /// A user whose session is over begins the next one; where sessions arrive, that may have been the last. Whoever
+  /// waits for a sub-agent goes on with the last one.
+  void session_ended(std::int64_t parent) {
+    if (parent >= 0) {
+      if (sessions_->sub_agent_ended(parent)) go_on(parent, sessions_->think_ns(parent));
+      return;
+    }
     if (feed_.concurrency() > 0) {
       simulator_.schedule_in({}, Callback::to<&Run::replace_in_closed_loop>(this));
     } else if (!next_ && idle()) {
@@ -133,7 +146,7 @@ class Run {
     texts_.release(text);
     if (enter(come.spec, come.at, come.warming_up)) return;
     count_refusal();
-    session_ended();
+    session_ended(come.spec.parent);
   }
 
   /// When the run ends: requests that wait for the tokeniser have come, too, and are judged.
@@ -180,7 +193,7 @@ class Run {
     r.prompt = spec.prompt_tokens;
     r.output = spec.output_tokens;
     r.kind = static_cast<std::uint16_t>(spec.kind);
-    if (sessions_) sessions_->arrived(id, spec.session, at);
+    if (sessions_) sessions_->arrived(id, spec, at);
     if (!warming_up) judgement_.arrived(r, at);
     return r;
   }
@@ -213,15 +226,27 @@ class Run {
     // What follows is deferred, so that the replica is done with its iteration before the successor arrives.
     if (sessions_) {
       const std::int64_t session = sessions_->finished(requests_[id]);
-      if (const auto think_ns = feed_.turns()->turn_over(session)) {
-        const engine::Duration think{*think_ns};
-        sessions_->thinks(think.seconds());
-        simulator_.schedule_in(think, Callback::to<&Run::on_turn>(this, static_cast<std::uint64_t>(session)));
-        return;
+      std::vector<models::RequestSpec> sub_agents = feed_.turns()->begin_sub_agents(session);
+      const auto think_ns = feed_.turns()->turn_over(session);
+      if (sub_agents.empty()) return go_on(session, think_ns);
+      sessions_->waits(session, sub_agents.size(), think_ns);
+      for (models::RequestSpec& first : sub_agents) {
+        const engine::Duration after{first.think_ns};
+        const auto slot = sub_agents_.acquire();
+        slot.value = std::move(first);
+        simulator_.schedule_in(after, Callback::to<&Run::on_sub_agent>(this, slot.id));
       }
-      sessions_->over(session, simulator_.now());
+      return;
     }
-    session_ended();
+    session_ended(-1);
+  }
+
+  /// A turn is over, and the sub-agents that it began.
+  void go_on(std::int64_t session, std::optional<std::int64_t> think_ns) {
+    if (!think_ns) return session_ended(sessions_->over(session, simulator_.now()));
+    const engine::Duration think{*think_ns};
+    sessions_->thinks(think.seconds());
+    simulator_.schedule_in(think, Callback::to<&Run::on_turn>(this, static_cast<std::uint64_t>(session)));
   }
 
   /// Deferred too: the replica still holds pointers to it within its iteration.
@@ -248,8 +273,11 @@ class Run {
     fresh.waiting_before = waiting();
     ended_before_ = old.sessions.finished;
     tokenised_before_s_ = tokenisers_.work_s();
+    sub_agents_before_ = old.sub_agent_s.count();
     fresh.sessions.begun = old.sessions.begun;
     fresh.sessions.cut = old.sessions.cut;
+    fresh.sessions.sub_agents_begun = old.sessions.sub_agents_begun;
+    fresh.sessions.sub_agents_cut = old.sessions.sub_agents_cut;
     outcome_.measured = std::move(fresh);
     warming_up_ = false;
     measure_begin_ = simulator_.now();
@@ -357,9 +385,13 @@ class Run {
     requests_.for_each([&m](const Request& r) { m.running += r.phase != Phase::finished ? 1 : 0; });
     KVSIM_ALWAYS(m.arrived == m.completed + m.refused + m.running, "requests were lost or counted twice");
     if (sessions_) {
-      m.sessions.under_way = sessions_->under_way();
+      m.sessions.sub_agents_under_way = sessions_->sub_agents_under_way();
+      m.sessions.under_way = sessions_->under_way() - m.sessions.sub_agents_under_way;
       KVSIM_ALWAYS(m.sessions.begun == ended_before_ + m.sessions.finished + m.sessions.cut + m.sessions.under_way,
                    "sessions were lost or counted twice");
+      KVSIM_ALWAYS(m.sessions.sub_agents_begun == sub_agents_before_ + m.sub_agent_s.count() +
+                                                      m.sessions.sub_agents_cut + m.sessions.sub_agents_under_way,
+                   "sub-agents were lost or counted twice");
     }
     KVSIM_ALWAYS(m.drafted_tokens == m.accepted_tokens + m.rejected_tokens,
                  "drafted tokens are neither accepted nor rejected");
@@ -381,8 +413,10 @@ class Run {
   engine::ServerPool tokenisers_{simulator_, static_cast<std::size_t>(groups(config_.cluster))};  // one a server
   double tokenised_before_s_ = 0;  // server-seconds within the warm-up
   std::uint64_t refused_in_a_row_ = 0;
-  std::optional<std::uint64_t> waiting_when_judged_;  // when the last judged request had come
-  std::uint64_t ended_before_ = 0;                    // sessions that finished within the warm-up
+  std::optional<std::uint64_t> waiting_when_judged_;   // when the last judged request had come
+  std::uint64_t ended_before_ = 0;                     // sessions that finished within the warm-up
+  std::uint64_t sub_agents_before_ = 0;                // the same of sub-agents
+  engine::SlotTable<models::RequestSpec> sub_agents_;  // that begin after a while
   SimTime next_sample_ = SimTime::never();
   bool warming_up_ = false;
   SimTime measure_begin_;

@@ -255,6 +255,35 @@ TEST_F(WorkloadTest, AFolderOfServeGensIsDrawnFrom) {
             "kvsim: --until: is of ServeGen's folders, not of a scenario\n");
 }
 
+// Two sessions of two turns, 10 s apart: the second comes 3 s after an answer, which takes 1 s.
+TEST_F(WorkloadTest, TurnsOfSessionsAreWrittenWhereEveryAnswerTakesTheSameTime) {
+  write("users.yaml",
+        "name: t\nmodel: llama-3.1-8b\ncluster: {gpu: {type: h100-sxm}}\nworkload:\n  arrivals: {process: constant, "
+        "rate: 0.1/s}\n  context: 600 tokens\n  output: 40 tokens\n  sessions: {turns: 2, growth: 160 tokens, "
+        "think_time: 3 s, count: 2}\nprefill: recompute\ndecode: {policy: full_kv}\n");
+  const auto generate = [&](const Words& more) {
+    Words all{"workload", "generate", "users.yaml"};
+    all.insert(all.end(), more.begin(), more.end());
+    return run(all);
+  };
+  const CommandResult made = generate({"--answer-time", "1 s"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_EQ(made.out, "arrival_s,prompt_tokens,output_tokens\n10,600,40\n14,800,40\n20,600,40\n24,800,40\n");
+  EXPECT_EQ(lines_in(generate({"--answer-time", "0s", "--requests", "3"}).out), 4U);
+  // As a trace with blocks, the second prompt begins with the whole blocks of the first.
+  const CommandResult blocks = generate({"--answer-time", "1 s", "--format", "bailian", "--requests", "2"});
+  ASSERT_EQ(blocks.status, 0) << blocks.err;
+  EXPECT_NE(blocks.out.find("\"parent_chat_id\": 0, \"timestamp\": 14"), std::string::npos) << blocks.out;
+  const CommandResult refused = generate({});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.err.find("give --answer-time, such as 0s or 5s, which all answers then take"), std::string::npos)
+      << refused.err;
+  EXPECT_NE(generate({"--answer-time", "-1 s"}).err.find("--answer-time: must be 0 or more"), std::string::npos);
+  write("chat.yaml", kChat);
+  EXPECT_NE(run({"workload", "generate", "chat.yaml", "--answer-time", "1 s"}).err.find("of workloads with sessions"),
+            std::string::npos);
+}
+
 // A trace beside itself: nothing is apart.
 TEST_F(WorkloadTest, TwoTracesBesideEachOther) {
   write("a.csv", "arrival_s,prompt_tokens,output_tokens\n0,100,10\n1,200,20\n2,300,30\n");

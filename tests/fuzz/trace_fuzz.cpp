@@ -10,7 +10,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::read_or_refused([&] {
     models::TraceOptions options;
     if (format.name == "columns") {
-      options.columns = {.arrival = "ts", .prompt = "in", .output = "out", .session = "conv", .end = "end"};
+      options.columns = {
+          .arrival = "ts", .prompt = "in", .output = "out", .session = "conv", .parent = {}, .end = "end"};
     }
     const auto requests = models::read_trace_text(format, "fuzz", text, options);
     models::describe_trace(requests, format.block_tokens);

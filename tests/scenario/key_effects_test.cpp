@@ -51,8 +51,8 @@ class KeyEffect : public ::testing::TestWithParam<KeyRow> {
     folder_.write("short.csv", csv);
     folder_.write("long.csv", csv + "0.2,6000,70\n");
     folder_.write("log.csv",
-                  "ts,ts2,in,in2,out,out2,conv,end\n"
-                  "0,0,4000,3000,50,40,a,1\n100,300,5000,6000,60,70,a,400\n200,500,5000,6000,60,70,b,700\n");
+                  "ts,ts2,in,in2,out,out2,conv,end,by\n"
+                  "0,0,4000,3000,50,40,a,1,\n100,300,5000,6000,60,70,a,400,\n200,500,5000,6000,60,70,b,700,a\n");
     const std::string chat = R"("parent_chat_id": -1, "type": "text", "turn": 1, "hash_ids": [1])";
     const std::string request = R"(, "input_length": 12, "output_length": 40, )" + chat + "}\n";
     folder_.write("both.jsonl",

@@ -36,6 +36,21 @@ const Sets kSessions = placed(
     {"placement={policy: lru}",
      "workload={closed: {concurrency: 4}, context: 1k tokens, output: 80 tokens, sessions: {turns: 3, growth: 300 "
      "tokens, think_time: 1 s, count: 9}}"});
+/// Each turn but the last begins two sub-agents.
+const Sets kTeams = placed(
+    {"placement={policy: lru}",
+     "workload={closed: {concurrency: 4}, context: 1k tokens, output: 80 tokens, sessions: {turns: 3, growth: 300 "
+     "tokens, think_time: 1 s, count: 9, sub_agents: {count: 2, turns: 2, context: 2k tokens}}}"});
+/// Another trace beside the scenario's, with this.
+std::string overlay(const std::string& change) {
+  return "workload.trace.overlay=[{format: csv, path: $DIR/long.csv, " + change + "}]";
+}
+/// The same of a log, with this beside the names of its columns.
+std::string overlay_log(const std::string& change) {
+  return "workload.trace.overlay=[{format: columns, path: $DIR/log.csv, columns: {arrival: ts, prompt: in, output: "
+         "out, " +
+         change + "}}]";
+}
 const Sets kClasses = {
     "workload={closed: {concurrency: 4}, requests: 30, classes: [{name: a, share: 1, context: 8k tokens, output: 80 "
     "tokens}]}",
@@ -154,6 +169,7 @@ std::vector<KeyRow> workload_rows() {
       {"workload.trace.columns.session", kLog, "conv", "user", Effect::refused},
       {"workload.trace.columns.end", kLog, "end", "answered", Effect::refused},
       {"workload.trace.columns.time", kLog, "ms", "s"},
+      {"workload.trace.columns.parent", kLog, "by", "parent", Effect::refused},
       {"workload.trace.max_requests", kTrace, "0", "1"},
       {"workload.trace.time_scale", kTrace, "1", "10"},
       {"workload.trace.arrivals_only",
@@ -195,6 +211,34 @@ std::vector<KeyRow> workload_rows() {
       {"workload.trace.repeat", kTrace, "1", "2"},
       {"workload.trace.sessions", kTrace, "false", "true", Effect::refused},
       {"workload.sessions.count", kSessions, "9", "5"},
+      {"workload.sessions.sub_agents.share", kTeams, "0.2", "1"},
+      {"workload.trace.overlay[].at", kTrace, overlay("at: 0 s"), overlay("at: 5 s")},
+      {"workload.trace.overlay[].from", kTrace, overlay("from: 0 s"), overlay("from: 1 ms")},
+      {"workload.trace.overlay[].until", kTrace, overlay("until: 1 ms"), overlay("until: 1000 s")},
+      {"workload.trace.overlay[].keep", kTrace, overlay("keep: 1"), overlay("keep: 0.6")},
+      {"workload.trace.overlay[].repeat", kTrace, overlay("repeat: 1"), overlay("repeat: 2")},
+      {"workload.trace.overlay[].max_requests", kTrace, overlay("max_requests: 1"), overlay("max_requests: 2")},
+      {"workload.trace.overlay[].time_scale", kTrace, overlay("time_scale: 1"), overlay("time_scale: 10")},
+      {"workload.trace.overlay[].format", kTrace, overlay_log("time: ms"),
+       "workload.trace.overlay=[{format: azure, path: $DIR/long.csv}]", Effect::refused},
+      {"workload.trace.overlay[].columns.arrival", kTrace, overlay_log("time: ms"),
+       "workload.trace.overlay=[{format: columns, path: $DIR/log.csv, columns: {arrival: ts2, prompt: in, output: out, "
+       "time: ms}}]"},
+      {"workload.trace.overlay[].columns.prompt", kTrace, overlay_log("time: ms"),
+       "workload.trace.overlay=[{format: columns, path: $DIR/log.csv, columns: {arrival: ts, prompt: in2, output: out, "
+       "time: ms}}]"},
+      {"workload.trace.overlay[].columns.output", kTrace, overlay_log("time: ms"),
+       "workload.trace.overlay=[{format: columns, path: $DIR/log.csv, columns: {arrival: ts, prompt: in, output: out2, "
+       "time: ms}}]"},
+      {"workload.trace.overlay[].columns.time", kTrace, overlay_log("time: ms"), overlay_log("time: s")},
+      {"workload.trace.overlay[].columns.session", kTrace, overlay_log("time: ms, session: conv"),
+       overlay_log("time: ms, session: user"), Effect::refused},
+      {"workload.trace.overlay[].columns.end", kTrace, overlay_log("time: ms, session: conv, end: end"),
+       overlay_log("time: ms, session: conv, end: answered"), Effect::refused},
+      {"workload.trace.overlay[].columns.parent", kTrace, overlay_log("time: ms, session: conv, parent: by"),
+       overlay_log("time: ms, session: conv, parent: parent"), Effect::refused},
+      {"workload.trace.overlay[].path", kTrace, "workload.trace.overlay=[{format: csv, path: $DIR/long.csv}]",
+       "workload.trace.overlay=[{format: csv, path: $DIR/short.csv}]"},
       {"workload.classes[].name",
        {},
        one_class("name: a, share: 1, context: 8k tokens, output: 80 tokens"),
@@ -218,6 +262,9 @@ std::vector<KeyRow> workload_rows() {
   add_times(rows, "workload.sessions.think_time", kSessions);
   add_counts(rows, "workload.sessions.turns", kSessions);
   add_lengths(rows, "workload.sessions.growth", kSessions);
+  add_counts(rows, "workload.sessions.sub_agents.count", kTeams);
+  add_counts(rows, "workload.sessions.sub_agents.turns", kTeams);
+  add_lengths(rows, "workload.sessions.sub_agents.context", kTeams);
   const auto of_class = [](const char* key, const char* others) {
     return [=](const std::string& law) {
       return one_class(std::string("name: a, share: 1, ") + others + ", " + key + ": " + law);

@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(
         Variant{"sessions",
                 {"workload={closed: {concurrency: 5}, context: 1k tokens, output: 50 tokens, sessions: {turns: {mean: "
                  "2.5, distribution: exponential, max: 9}, growth: 200 tokens, think_time: {distribution: gamma, mean: "
-                 "2 s, cv: 0.5}, count: 20}}"}},
+                 "2 s, cv: 0.5}, count: 20, sub_agents: {share: 0.5, count: 2, turns: 2, context: 2k tokens}}}"}},
         Variant{"classes",
                 {"workload={arrivals: {rate: 9/s}, requests: 40, classes: [{name: a, share: 2, context: 1k tokens, "
                  "output: 50 tokens, slo: {ttft_p99: 1 s}}, {name: b, share: 1, context: 3k tokens, output: 20 tokens, "
@@ -146,8 +146,10 @@ TEST(ResolvedScenario, NamesEveryKeyWithADefault) {
 
 TEST(ResolvedScenario, NamesEveryKeyOfSessionsWhereThereAreSome) {
   const auto resolved = schema::read_yaml(
-      resolved_yaml(small_scenario({"workload={closed: {concurrency: 5}, context: 1k tokens, output: 50 tokens, "
-                                    "sessions: {turns: 3, growth: 9 tokens, think_time: 1 s, count: 2}}"})),
+      resolved_yaml(small_scenario(
+          {"workload={closed: {concurrency: 5}, context: 1k tokens, output: 50 tokens, "
+           "sessions: {turns: 3, growth: 9 tokens, think_time: 1 s, count: 2, sub_agents: {count: 2, turns: "
+           "1, context: 2k tokens}}}"})),
       "resolved.yaml");
   for (const ScenarioKey& key : scenario_keys()) {
     if (!key.path.starts_with("workload.sessions") || key.path.find("[]") != std::string::npos) continue;

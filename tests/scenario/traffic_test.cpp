@@ -228,12 +228,82 @@ TEST(Traffic, ClosedFormsAndCapacityRefuseWhatTheyDoNotKnow) {
   const std::vector<std::pair<std::string, std::string>> unknown{
       {"workload={arrivals: {rate: 1/s}, requests: 9, classes: [" + kClass + "]}", "small.yaml: workload.classes: "},
       {"workload={arrivals: {rate: 1/s, over_time: {amplitude: 1, period: 1 h}}, requests: 9, " + kLengths + "}",
-       "small.yaml: workload.arrivals.over_time: "}};
+       "is 2/s. --set \"workload.arrivals={process: poisson, rate: 2/s}\""},
+      {"workload={arrivals: {process: gamma, cv: 1.5, rate: 8/s, over_time: {table: [{at: 0 s, rate: 1/s}, {at: 6 h, "
+       "rate: 5/s}, {at: 12 h, rate: 2/s}], period: 24 h}}, requests: 9, " +
+           kLengths + "}",
+       // 1, 5 and 2 for 6, 6 and 12 h: a mean of 2.5, scaled to 8.
+       "small.yaml: workload.arrivals.over_time: "},
+      {"workload={arrivals: {process: gamma, cv: 1.5, rate: 8/s, over_time: {table: [{at: 0 s, rate: 1/s}, {at: 6 h, "
+       "rate: 5/s}, {at: 12 h, rate: 2/s}], period: 24 h}}, requests: 9, " +
+           kLengths + "}",
+       "the highest of this one is 16/s. --set \"workload.arrivals={process: gamma, cv: 1.5, rate: 16/s}\""}};
   for (const auto& [workload, message] : unknown) {
     const scenario::Scenario s = small_scenario({workload, "slo={ttft_p99: 1 s}"});
     EXPECT_TRUE(says(failure_of([&] { (void)planner::traffic_of(s); }), message));
     EXPECT_TRUE(says(failure_of([&] { (void)planner::capacity::plan_capacity(s, {}); }), message));
   }
+}
+
+// Session 0 asks at 0 and 20 s; its first turn begins two sub-agents, 1 s and 2 s later, one of which has a second
+// turn.
+TEST(Traffic, ATracesSubAgentsAreBegunByATurnAndWaitedFor) {
+  TemporaryFolder folder;
+  folder.write("t.csv",
+               "ts,in,out,who,by,done\n"
+               "0,1000,100,a,,2\n"
+               "3,500,10,b,a,4\n"
+               "4,500,10,c,a,6\n"
+               "9,600,10,b,a,15\n"
+               "20,1200,100,a,,23\n");
+  scenario::Scenario s = small_scenario(
+      {"decode={policy: full_kv}", "schedule.policy=fcfs", "prefill=recompute",
+       "workload={trace: {format: columns, sessions: true, path: " + folder.path() +
+           "/t.csv, columns: {arrival: ts, prompt: in, output: out, session: who, parent: by, end: done, time: s}}}"});
+  const auto feed = make_feed(s, 1);
+  EXPECT_EQ(feed->next()->session, 0);
+  EXPECT_FALSE(feed->next());
+  const auto agents = feed->turns()->begin_sub_agents(0);
+  ASSERT_EQ(agents.size(), 2U);
+  EXPECT_EQ(agents[0].think_ns, 1'000'000'000) << "after the end of the first turn, at 2 s";
+  EXPECT_EQ(agents[1].think_ns, 2'000'000'000);
+  EXPECT_EQ(agents[0].parent, 0);
+  EXPECT_EQ(feed->turns()->turn_over(0), 5'000'000'000) << "after b's end at 15 s";
+  EXPECT_EQ(feed->turns()->turn_over(1), 5'000'000'000) << "from 4 to 9 s";
+  EXPECT_FALSE(feed->turns()->turn_over(2));
+
+  const serving::Measurements m = measure(s);
+  EXPECT_EQ(m.completed, 5U);
+  EXPECT_EQ(m.sessions.finished, 1U);
+  EXPECT_EQ(m.sub_agent_s.count(), 2U);
+}
+
+TEST(Traffic, OverlaidTracesAreOneLoad) {
+  TemporaryFolder folder;
+  folder.write("a.csv", "arrival_s,prompt_tokens,output_tokens\n0,1000,5\n10,2000,5\n20,3000,5\n");
+  folder.write("b.csv", "arrival_s,prompt_tokens,output_tokens\n0,100,5\n4,200,5\n");
+  const auto of = [&](const std::string& overlay) {
+    return small_scenario(
+        {"decode={policy: full_kv}", "schedule.policy=fcfs", "prefill=recompute",
+         "workload={trace: {format: csv, path: " + folder.path() + "/a.csv, overlay: [" + overlay + "]}}"});
+  };
+  const std::string b = "{format: csv, path: " + folder.path() + "/b.csv";
+  const scenario::Scenario s = of(b + ", at: 10 s, time_scale: 2, repeat: 2}, " + b + ", until: 2 s}");
+  std::vector<std::int64_t> tokens;
+  std::vector<double> at_s;
+  for (const models::RequestSpec& r : *s.trace) {
+    tokens.push_back(r.prompt_tokens);
+    at_s.push_back(static_cast<double>(r.arrival_ns) / 1e9);
+  }
+  EXPECT_EQ(tokens, (std::vector<std::int64_t>{1000, 100, 2000, 100, 200, 3000, 100, 200}));
+  EXPECT_EQ(at_s, (std::vector<double>{0, 0, 10, 10, 18, 20, 26, 34}));
+  EXPECT_EQ(measure(s).completed, 8U);
+  const std::string mooncake = "{format: mooncake, path: x.jsonl}", bailian = "{format: bailian, path: y.jsonl}";
+  EXPECT_TRUE(says(refusal("trace: {format: csv, path: a.csv, overlay: [" + mooncake + ", " + bailian + "]}"),
+                   "workload.trace.overlay: bailian has blocks of 16 tokens and another of the traces blocks of 512"));
+  EXPECT_TRUE(
+      says(refusal("trace: {format: csv, path: " + folder.path() + "/a.csv, overlay: [" + b + ", sessions: true}]}"),
+           "unknown key \"sessions\""));
 }
 
 }  // namespace

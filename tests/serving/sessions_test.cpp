@@ -173,5 +173,68 @@ TEST(Sessions, OfTheWarmUpAreNotMeasuredButCounted) {
   EXPECT_EQ(m.sessions.under_way, 3U);
 }
 
+/// Sessions of two turns, the first of which begins so many sub-agents of so many turns.
+Sets team(const std::string& agents, const std::string& turns, const Sets& more = {}) {
+  return talk("closed: {concurrency: 1}, context: 1k tokens, output: 50 tokens",
+              "turns: 2, growth: 100 tokens, think_time: 2 s, count: 3, sub_agents: {count: " + agents +
+                  ", turns: " + turns + ", context: 1k tokens}",
+              more);
+}
+
+// One sub-agent at a time on an empty machine: no two requests overlap, so a session lasts as long as all its requests
+// and pauses together.
+TEST(SubAgents, AChainLastsAsLongAsItsPartsTogether) {
+  const serving::Measurements m = measure_with(team("1", "3"));
+  EXPECT_EQ(m.completed, 3U * (2 + 3));
+  EXPECT_EQ(m.sessions.finished, 3U);
+  EXPECT_EQ(m.sessions.turns, 6) << "their own";
+  EXPECT_EQ(m.sub_agent_s.count(), 3U);
+  EXPECT_EQ(m.session_think_s.count(), 3U * (1 + 2));
+  EXPECT_NEAR(m.session_s.mean() * 3, m.e2e_s.mean() * 15 + 3 * 3 * 2.0, 1e-9);
+  EXPECT_NEAR(m.measured_s, m.session_s.mean() * 3, 1e-9);
+}
+
+// A machine of its own for each: side by side they last as long as one does, and the longest decides.
+TEST(SubAgents, SideBySideWithRoomForAllLastAsLongAsTheLongest) {
+  const Sets roomy{"cluster.replicas=32", "cluster.router=round_robin"};
+  const serving::Measurements one = measure_with(team("1", "2", roomy)), eight = measure_with(team("8", "2", roomy));
+  EXPECT_EQ(eight.sub_agent_s.count(), 24U);
+  EXPECT_NEAR(eight.session_s.mean(), one.session_s.mean(), 1e-9);
+  const serving::Measurements uneven = measure_with(team("8", "{distribution: uniform, min: 1, max: 5}", roomy));
+  // First turn, the longest, the pause and the second turn.
+  EXPECT_NEAR(uneven.session_s.mean() - (one.session_s.mean() - one.sub_agent_s.mean()), uneven.sub_agent_s.max(),
+              uneven.sub_agent_s.max() - uneven.sub_agent_s.mean());
+  EXPECT_GT(uneven.session_s.mean(), eight.session_s.mean());
+}
+
+TEST(SubAgents, AllEndAndAreCountedForThemselves) {
+  for (const char* load : {"closed: {concurrency: 4}", "arrivals: {rate: 1/s}"}) {
+    const serving::Measurements m = measure_with(
+        talk(std::string(load) + ", context: 1k tokens, output: 50 tokens",
+             "turns: {distribution: uniform, min: 1, max: 5}, growth: 100 tokens, think_time: {distribution: "
+             "exponential, mean: 3 s}, count: 40, sub_agents: {share: 0.4, count: {distribution: uniform, min: 1, max: "
+             "4}, turns: {distribution: uniform, min: 1, max: 3}, context: 2k tokens}"));
+    EXPECT_EQ(m.sessions.begun, 40U);
+    EXPECT_EQ(m.sessions.finished, 40U);
+    EXPECT_GT(m.sessions.sub_agents_begun, 10U);
+    EXPECT_EQ(m.sub_agent_s.count(), m.sessions.sub_agents_begun);
+    EXPECT_EQ(m.arrived, m.completed);
+    EXPECT_GT(static_cast<std::int64_t>(m.completed), m.sessions.turns);
+  }
+}
+
+// The sub-agents' second turns do not fit the model's context; the sessions go on without them.
+TEST(SubAgents, ThatAreCutAreNoLongerWaitedFor) {
+  const serving::Measurements m = measure_with(
+      talk("closed: {concurrency: 2}, context: 1k tokens, output: 10 tokens",
+           "turns: 2, growth: 60k tokens, think_time: 1 s, count: 5, sub_agents: {count: 3, turns: 2, context: 100k "
+           "tokens}"));
+  EXPECT_EQ(m.sessions.finished, 5U);
+  EXPECT_EQ(m.sessions.cut, 0U);
+  EXPECT_EQ(m.sessions.sub_agents_begun, 15U);
+  EXPECT_EQ(m.sessions.sub_agents_cut, 15U);
+  EXPECT_EQ(m.refused, 15U);
+}
+
 }  // namespace
 }  // namespace kvsim::testing::KVSIM_FILE

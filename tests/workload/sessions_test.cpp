@@ -202,5 +202,84 @@ TEST(TimeSampler, HasTheMeanAndCvOfItsLaw) {
   EXPECT_LE(drawn({.distribution = exponential, .mean_s = 3, .max_s = 2}).first, 2);
 }
 
+GeneratedWorkload team() {
+  GeneratedWorkload w = talk();
+  w.sessions->turns = {.mean = 3};
+  w.sessions->sub_agents = {.share = 0.5,
+                            .count = {.distribution = Distribution::uniform, .min = 1, .max = 3},
+                            .turns = {.mean = 2},
+                            .context = {.mean = 700}};
+  return w;
+}
+
+// Two of three turns are followed by another; half of them begin two sub-agents on average.
+TEST(SubAgents, AreBegunByTheirShareOfTheTurnsThatAnotherOneFollows) {
+  RequestSource from = source(team());
+  constexpr int kSessions = 2'000;
+  int begun = 0;
+  std::map<std::int32_t, int> numbers;
+  for (int i = 0; i < kSessions; ++i) {
+    const std::int32_t session = from.next().session;
+    for (int turn = 1; turn <= 3; ++turn) {
+      const auto agents = from.begin_sub_agents(session);
+      EXPECT_TRUE(turn < 3 || agents.empty());
+      for (const RequestSpec& first : agents) {
+        ++begun;
+        ++numbers[first.session];
+        EXPECT_EQ(first.parent, session);
+        EXPECT_EQ(first.prompt_tokens, 700);
+        EXPECT_EQ(first.turn, 1);
+        EXPECT_TRUE(from.begin_sub_agents(first.session).empty()) << "none of their own";
+        ASSERT_TRUE(from.turn_over(first.session));
+        const RequestSpec second = from.next_turn(first.session);
+        EXPECT_EQ(second.parent, session);
+        EXPECT_GT(second.prompt_tokens, first.prompt_tokens + first.output_tokens);
+        EXPECT_TRUE(begins_with(second.prefix_blocks, first.prefix_blocks));
+        EXPECT_FALSE(from.turn_over(first.session));
+      }
+      if (from.turn_over(session)) (void)from.next_turn(session);
+    }
+  }
+  EXPECT_EQ(static_cast<int>(numbers.size()), begun);
+  // Of 4,000 turns: mean 1 and a variance of half of 2^2 + 2/3, less 1.
+  EXPECT_NEAR(begun, 4'000, 4 * std::sqrt(4'000 * (0.5 * (4 + 2.0 / 3) - 1)));
+}
+
+// A sub-agent is the same one whatever began before it.
+TEST(SubAgents, DependOnTheTurnThatBeginsThemAlone) {
+  GeneratedWorkload w = team();
+  w.sessions->sub_agents->share = 1;
+  RequestSource one = source(w), other = source(w);
+  for (int i = 0; i < 2; ++i) {
+    (void)one.next();
+    (void)other.next();
+  }
+  (void)one.begin_sub_agents(0);
+  const auto late = one.begin_sub_agents(1), early = other.begin_sub_agents(1);
+  ASSERT_EQ(late.size(), early.size());
+  for (std::size_t i = 0; i < late.size(); ++i) {
+    EXPECT_NE(late[i].session, early[i].session);
+    EXPECT_EQ(late[i].output_tokens, early[i].output_tokens);
+    EXPECT_EQ(late[i].prefix_blocks, early[i].prefix_blocks);
+    EXPECT_EQ(one.turn_over(late[i].session), other.turn_over(early[i].session));
+  }
+}
+
+TEST(SubAgents, LeaveTheSessionsAsTheyAre) {
+  RequestSource with = source(team());
+  GeneratedWorkload w = team();
+  w.sessions->sub_agents.reset();
+  RequestSource without = source(w);
+  for (int i = 0; i < 50; ++i) {
+    (void)with.begin_sub_agents(with.next().session);
+    (void)without.next();
+    EXPECT_EQ(with.turn_over(i), without.turn_over(i));
+    const RequestSpec a = with.next_turn(i), b = without.next_turn(i);
+    EXPECT_EQ(a.prompt_tokens, b.prompt_tokens);
+    EXPECT_EQ(a.output_tokens, b.output_tokens);
+    EXPECT_EQ(a.prefix_blocks, b.prefix_blocks);
+  }
+}
+
 }  // namespace
 }  // namespace kvsim::models::KVSIM_FILE

@@ -71,7 +71,7 @@ TEST(SharedTraces, AnAgentsSessionReadsAsItsTurns) {
 TEST(SharedTraces, ColumnsGiveWhatTheirFormatGives) {
   const std::string path = shared_trace("azure_conv_2023.csv");
   SKIP_WITHOUT(path);
-  const TraceColumns names{"TIMESTAMP", "ContextTokens", "GeneratedTokens", {}, {}, TimeForm::found};
+  const TraceColumns names{"TIMESTAMP", "ContextTokens", "GeneratedTokens", {}, {}, {}, TimeForm::found};
   const auto a = read_trace(find_trace_format("azure"), path);
   const auto b = read_trace(find_trace_format("columns"), path, {.columns = names});
   ASSERT_EQ(a.size(), b.size());

@@ -88,5 +88,27 @@ TEST(TraceCut, NonsenseIsRefusedWithWhatWasExpected) {
             "repeated so often, the trace lasts beyond a hundred years: expected fewer rounds");
 }
 
+// Two sessions, each with a sub-agent that has one of its own: they are kept or left out together.
+TEST(TraceCut, SubAgentsAreKeptWithWhoeverBeganThem) {
+  std::vector<RequestSpec> all;
+  for (std::int32_t i = 0; i < 300; ++i) {
+    for (std::int32_t depth = 0; depth < 3; ++depth) {
+      RequestSpec r;
+      r.id = all.size();
+      r.arrival_ns = static_cast<std::int64_t>(r.id);
+      r.prompt_tokens = i + 1;
+      r.session = 3 * i + depth;
+      r.parent = depth == 0 ? -1 : r.session - 1;
+      all.push_back(r);
+    }
+  }
+  std::map<std::int64_t, int> kept;
+  for (const RequestSpec& r : cut_trace(all, {.keep = 0.5})) ++kept[r.prompt_tokens];
+  EXPECT_NEAR(static_cast<double>(kept.size()), 150, 4 * std::sqrt(75));
+  for (const auto& [session, requests] : kept) EXPECT_EQ(requests, 3) << session;
+  const auto twice = cut_trace(all, {.repeat = 2});
+  EXPECT_EQ(twice[900 + 1].parent, 900);
+}
+
 }  // namespace
 }  // namespace kvsim::models::KVSIM_FILE

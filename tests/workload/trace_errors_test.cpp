@@ -118,7 +118,7 @@ TEST(TraceErrors, OfVllmBenchNameItsOwnKeys) {
 /// With these names of columns.
 std::string log_error(std::string_view text, TimeForm time = TimeForm::seconds) {
   const TraceColumns names{
-      .arrival = "ts", .prompt = "in", .output = "out", .session = "conv", .end = "end", .time = time};
+      .arrival = "ts", .prompt = "in", .output = "out", .session = "conv", .parent = {}, .end = "end", .time = time};
   return error_of("columns", text, {.columns = names});
 }
 
@@ -150,6 +150,37 @@ TEST(TraceErrors, OfALogNameItsColumns) {
             "t:2:27: end is \"9\", expected a date such as 2023-11-16T18:15:46.68Z");
 }
 
+TEST(TraceErrors, OfSubAgentsNameTheirParents) {
+  const auto error = [](const std::string& rows) {
+    const TraceColumns names{"ts", "in", "out", "conv", "by", {}, TimeForm::seconds};
+    return error_of("columns", "ts,in,out,conv,by\n" + rows, {.columns = names});
+  };
+  EXPECT_EQ(error("1,5,1,a,\n2,5,1,b,a\n3,5,1,c,b\n4,5,1,,null\n"), "(read)");
+  EXPECT_EQ(error("1,5,1,a,\n2,5,1,b,c\n"),
+            "t:3:9: by is \"c\", of which no request came before, expected a session that has begun");
+  EXPECT_EQ(error("1,5,1,a,a\n"), "t:2:9: by is \"a\", the session itself, expected another one, or nothing");
+  EXPECT_EQ(error("1,5,1,a,\n2,5,1,,a\n"),
+            "t:3:8: by is \"a\" where conv is empty, expected the session that it began");
+  EXPECT_EQ(problem_with(TraceColumns{"a", "b", "c", {}, "d", {}, TimeForm::found}),
+            "parent is the session whose turn began another: name session too");
+}
+
+// Session a ends at 3 s, its sub-agent b at 9 s, and b's own c at 12 s.
+TEST(SessionTurns, APauseCountsFromTheEndOfAllSubAgents) {
+  SessionTurns turns;
+  constexpr std::int64_t second = 1'000'000'000;
+  EXPECT_EQ(turns.next("a", 0, 3 * second).think_ns, -1);
+  const auto b = turns.next_of("a", "b", 4 * second, 9 * second);
+  ASSERT_TRUE(b);
+  EXPECT_EQ(b->parent, 0);
+  EXPECT_EQ(b->think_ns, 1 * second) << "after the turn that began it";
+  EXPECT_EQ(turns.next_of("b", "c", 10 * second, 12 * second)->think_ns, 1 * second);
+  EXPECT_EQ(turns.next_of("a", "d", 5 * second, 6 * second)->think_ns, 2 * second);
+  EXPECT_EQ(turns.next("a", 20 * second, 21 * second).think_ns, 8 * second);
+  EXPECT_EQ(turns.next("a", 25 * second, 26 * second).think_ns, 4 * second) << "they are over";
+  EXPECT_FALSE(turns.next_of("nobody", "e", 30 * second, -1));
+}
+
 TEST(TraceErrors, UnitsOfALogAreNotGuessed) {
   const std::string head = "ts,in,out,conv,end\n";
   EXPECT_EQ(log_error(head + "12.5,5,1,a,9\n", TimeForm::found),
@@ -158,13 +189,13 @@ TEST(TraceErrors, UnitsOfALogAreNotGuessed) {
   EXPECT_EQ(log_error(head + "noon,5,1,a,9\n", TimeForm::found),
             "t:2:1: ts is \"noon\", expected a date such as 2023-11-16T18:15:46.68Z, or time since 1970");
   EXPECT_EQ(error_of("columns", head), "t: is a log of any form, expected the names of its columns");
-  EXPECT_EQ(error_of("csv", csv_head, {.columns = TraceColumns{"a", "b", "c", {}, {}, TimeForm::found}}),
+  EXPECT_EQ(error_of("csv", csv_head, {.columns = TraceColumns{"a", "b", "c", {}, {}, {}, TimeForm::found}}),
             "columns: format csv has its own, use format columns");
-  EXPECT_EQ(problem_with(TraceColumns{"a", "b", "a", {}, {}, TimeForm::found}),
+  EXPECT_EQ(problem_with(TraceColumns{"a", "b", "a", {}, {}, {}, TimeForm::found}),
             "\"a\" is named twice, expected a column for each");
-  EXPECT_EQ(problem_with(TraceColumns{"a", "b", "c", {}, "e", TimeForm::found}),
+  EXPECT_EQ(problem_with(TraceColumns{"a", "b", "c", {}, {}, "e", TimeForm::found}),
             "end tells how long somebody thinks between turns of a session: name session too");
-  EXPECT_EQ(problem_with(TraceColumns{"a", "", "c", {}, {}, TimeForm::found}),
+  EXPECT_EQ(problem_with(TraceColumns{"a", "", "c", {}, {}, {}, TimeForm::found}),
             "expected the names of arrival, prompt and output");
 }
 

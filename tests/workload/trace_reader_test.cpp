@@ -95,7 +95,8 @@ TEST(TraceReader, AzureTimesOf2024ByHand) {
   EXPECT_EQ(r[2].arrival_ns, 1'990'070'000);
 }
 
-const TraceColumns kNames{.arrival = "ts", .prompt = "in", .output = "out", .session = "conv", .end = "end"};
+const TraceColumns kNames{
+    .arrival = "ts", .prompt = "in", .output = "out", .session = "conv", .parent = {}, .end = "end"};
 
 // The second turn of "a" arrives 3 s after the first was answered, the third while the second is.
 TEST(TraceReader, ColumnsOfALogAreNamedByTheReader) {
@@ -144,7 +145,8 @@ TEST(TraceReader, ALogOfObjectsIsTheSame) {
 // Every unit, found where a time is of this century, said where it is not.
 TEST(TraceReader, TimesOfALogAreInAnyUnit) {
   const auto second = [](const std::string& first, const std::string& then, TimeForm form) {
-    const TraceColumns names{.arrival = "t", .prompt = "i", .output = "o", .session = {}, .end = {}, .time = form};
+    const TraceColumns names{
+        .arrival = "t", .prompt = "i", .output = "o", .session = {}, .parent = {}, .end = {}, .time = form};
     return read("columns", "t,i,o\n" + first + ",1,1\n" + then + ",1,1\n", {.columns = names})[1].arrival_ns;
   };
   EXPECT_EQ(second("1700000000", "1700000000.123456789", TimeForm::found), 123'456'789);

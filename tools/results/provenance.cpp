@@ -232,6 +232,16 @@ std::vector<std::string> traffic_assumptions(const scenario::Scenario& scenario)
   if (w.sessions && w.closed) {
     said.emplace_back("All users begin their first session at 0 s, and each next one when the one before is over.");
   }
+  if (w.sessions && w.sessions->spec.sub_agents) {
+    said.emplace_back(
+        "Sub-agents begin when the turn that begins them is over, share nothing with other prompts, and are all waited "
+        "for; a last turn begins none.");
+  }
+  if (w.trace && !w.trace->overlay.empty()) {
+    said.emplace_back(
+        "Overlaid traces are merged by time; what prompts share is kept within a file, and prompts of different files "
+        "share nothing.");
+  }
   if (w.trace && w.trace->sessions) {
     const auto& all = *scenario.trace;
     const auto recorded =
@@ -241,6 +251,11 @@ std::vector<std::string> traffic_assumptions(const scenario::Scenario& scenario)
                     "its end to the turn, which {} requests have; for others the whole time between the two "
                     "arrivals is taken, the answer's own included.",
                     recorded));
+    if (std::any_of(all.begin(), all.end(), [](const models::RequestSpec& r) { return r.parent >= 0; })) {
+      said.emplace_back(
+          "Sub-agents of the trace begin after the latest turn of their parent before them, whose next turn waits for "
+          "them all, whether it did or not.");
+    }
   }
   if (w.trace && w.trace->cut.repeat > 1) {
     said.push_back(
@@ -384,7 +399,7 @@ const engine::Sample& sample(const serving::Measurements& m) {
 
 std::span<const QuantileSample> quantile_samples() {
   using M = serving::Measurements;
-  static constexpr std::array<QuantileSample, 10> samples{
+  static constexpr std::array<QuantileSample, 11> samples{
       {{"latency_s.ttft", "times to the first token", sample<&M::ttft_s>},
        {"latency_s.tpot", "times per output token", sample<&M::tpot_s>},
        {"latency_s.itl", "gaps between tokens", sample<&M::itl_s>},
@@ -394,6 +409,7 @@ std::span<const QuantileSample> quantile_samples() {
        {"placement.quality", "scores of what was loaded",
         [](const M& m) -> const engine::Sample& { return m.placement.quality; }},
        {"sessions.duration_s", "lengths of sessions", sample<&M::session_s>},
+       {"sessions.sub_agents.duration_s", "lengths of sub-agents' sessions", sample<&M::sub_agent_s>},
        {"sessions.ttft_first_s", "times to the first token of first turns", sample<&M::first_turn_ttft_s>},
        {"sessions.ttft_later_s", "times to the first token of later turns", sample<&M::later_turn_ttft_s>}}};
   return samples;

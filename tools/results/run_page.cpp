@@ -82,6 +82,12 @@ Table sessions(const Figures& f) {
   t.rows.push_back({"between turns", f.text("sessions.think_s"), "", "mean"});
   if (f.at("sessions.cut") > 0) t.rows.push_back({"cut", f.text("sessions.cut"), "", "by a turn that was refused"});
   t.rows.push_back({"under way at the end", f.text("sessions.under_way")});
+  if (f.at("sessions.sub_agents.begun") > 0) {
+    t.rows.push_back({"sub-agents begun", f.text("sessions.sub_agents.begun")});
+    if (f.at("sessions.sub_agents.cut") > 0) {
+      t.rows.push_back({"sub-agents cut", f.text("sessions.sub_agents.cut"), "", "by a turn that was refused"});
+    }
+  }
   return t;
 }
 
@@ -94,6 +100,7 @@ Table session_times(const Figures& f) {
     t.rows.push_back({label, text("mean"), text("p50"), text("p90"), text("p99"), text("max")});
   };
   add("first request to last token", "sessions.duration_s");
+  if (f.at("sessions.sub_agents.begun") > 0) add("the same of sub-agents", "sessions.sub_agents.duration_s");
   add("time to first token, first turn", "sessions.ttft_first_s");
   add("time to first token, later turns", "sessions.ttft_later_s");
   return t;

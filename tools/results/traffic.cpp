@@ -94,6 +94,9 @@ const Fields<traffic::SessionFit>& session_fit_fields() {
   using Fit = traffic::SessionFit;
   static const Fields<Fit> fields{
       {"count", {kCount, "different sessions"}, &Fit::sessions},
+      {"followed",
+       {kCount, "sessions that all other figures are of: all, or where they have more than 65,536 turns some"},
+       &Fit::followed},
       estimate<Fit>("turns", "mean requests of a session", kRequests, [](const Fit& f) { return f.turns.mean; }),
       estimate<Fit>("turns_cv", "standard deviation / mean of them", kPlain, [](const Fit& f) { return f.turns.cv; }),
       estimate<Fit>("first_prompt", "mean prompt of a first turn", kTokens,
@@ -159,6 +162,10 @@ const Fields<FitOutcome>& fit_fields() {
   static const Fields<FitOutcome> fields{
       {"format", {kText, "format of the trace's file"}, &FitOutcome::format},
       {"requests", {kRequests, "requests of the trace"}, &FitOutcome::requests},
+      {"kept",
+       {kRequests,
+        "requests that laws of lengths and gaps are fitted to: all, or of more than 262,144 some, in runs of 1,024"},
+       &FitOutcome::kept},
       Field<FitOutcome>::part("arrivals?", "law of arrivals; left out where all come at once", &FitOutcome::arrivals,
                               arrival_fit_fields()),
       Field<FitOutcome>::part("rate_over_time", "whether the rate changes", &FitOutcome::rate, rate_fields()),
@@ -175,6 +182,11 @@ const Fields<FitOutcome>& fit_fields() {
           [](const FitOutcome& o) { return o.prefixes ? &o : nullptr; }, prefix_fit_fields()),
       Field<FitOutcome>::part("sessions?", "sessions, of a trace that tells them apart", &FitOutcome::sessions,
                               session_fit_fields()),
+      {"conversations",
+       {kTruth,
+        "whether the trace names no sessions, but prompts go on from earlier ones: with --sessions they are "
+        "those of sessions"},
+       &FitOutcome::conversations},
       Field<FitOutcome>::values("lost[]", {kText, "what the laws do not keep of the trace"}, &FitOutcome::lost),
       {"workload", {kText, "the key workload of a scenario, as YAML"}, fragment_text}};
   return fields;
@@ -207,6 +219,10 @@ KeyList fit_keys() {
 std::string fit_yaml(const FitOutcome& o) {
   std::vector<std::string> comments{
       fmt::format("Fitted to {} requests of {} (format {}); intervals are 99 %", whole(o.requests), o.trace, o.format)};
+  if (o.kept < o.requests) {
+    comments.push_back(
+        fmt::format("laws are of {} of them, in runs of 1,024 that lie evenly over the trace", whole(o.kept)));
+  }
   if (o.arrivals) {
     comments.push_back(fmt::format("gaps: {}, rate {}, cv {}, distance {:.3f}", word(o.arrivals->law.kind),
                                    interval(o.arrivals->rate_per_s, "/s"), interval(o.arrivals->cv),
@@ -225,10 +241,13 @@ std::string fit_yaml(const FitOutcome& o) {
   comments.push_back(words_of("prompts", o.prompt));
   comments.push_back(words_of("outputs", o.output));
   if (o.sessions) {
-    std::string words = fmt::format("sessions: {}, turns {}, first prompt {} tokens", whole(o.sessions->sessions),
-                                    interval(o.sessions->turns.mean), interval(o.sessions->first_prompt.mean));
+    std::string words = fmt::format(
+        "{}: {}, turns {}, first prompt {} tokens",
+        o.conversations ? "conversations, known by prompts that go on from earlier ones" : "sessions",
+        whole(o.sessions->sessions), interval(o.sessions->turns.mean), interval(o.sessions->first_prompt.mean));
     if (o.sessions->growth) words += fmt::format(", growth {} tokens", interval(o.sessions->growth->mean));
     if (const auto think = mean_s(o.sessions->think_ns)) words += fmt::format(", think time {} s", interval(*think));
+    if (o.sessions->followed < o.sessions->sessions) words += fmt::format("; of {}", whole(o.sessions->followed));
     comments.push_back(words);
   }
   for (const std::string& lost : o.lost) comments.push_back("lost: " + lost);

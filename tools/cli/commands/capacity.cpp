@@ -90,7 +90,7 @@ planner::capacity::CapacityRequest request_of(const Options& options, const scen
 std::optional<results::HitRateView> hit_rates(const scenario::Scenario& scenario) {
   if (!scenario.workload.recorded_prompts()) return std::nullopt;
   results::HitRateView view;
-  view.block_tokens = models::find_trace_format(scenario.workload.trace->format).block_tokens;
+  view.block_tokens = scenario.workload.trace->block_tokens();
   const models::LlmSpec& model = scenario.serving.model;
   // What a stored token takes where layers have a window or a state depends on where a prefix ends: blocks alone.
   if (model.grows_evenly()) view.kv_bytes_per_token = static_cast<double>(model.kv_bytes_per_token());

@@ -23,12 +23,13 @@ using models::TimeForm;
 using models::TraceColumns;
 using schema::InputError;
 
-constexpr std::array<std::pair<std::string_view, std::string TraceColumns::*>, 5> kNames{
+constexpr std::array<std::pair<std::string_view, std::string TraceColumns::*>, 6> kNames{
     {{"arrival", &TraceColumns::arrival},
      {"prompt", &TraceColumns::prompt},
      {"output", &TraceColumns::output},
      {"session", &TraceColumns::session},
-     {"end", &TraceColumns::end}}};
+     {"end", &TraceColumns::end},
+     {"parent", &TraceColumns::parent}}};
 constexpr std::array<std::pair<std::string_view, TimeForm>, 6> kForms{{{"found", TimeForm::found},
                                                                        {"date", TimeForm::date},
                                                                        {"s", TimeForm::seconds},
@@ -131,7 +132,7 @@ void declare_trace(CLI::App& app, TraceArguments& arguments) {
   app.add_option(
          "--columns", arguments.columns,
          "Names of a log's columns, or members of its JSON objects: arrival, prompt, output, and where there are "
-         "such session and end; time=s, ms, us, ns or date says how times are written")
+         "such session, end and parent; time=s, ms, us, ns or date says how times are written")
       ->type_name("arrival=NAME,prompt=NAME,output=NAME,...");
   add_whole_number(
       app, "--max-requests", 0, std::numeric_limits<std::int64_t>::max(),

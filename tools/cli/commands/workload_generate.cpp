@@ -1,7 +1,10 @@
 // kvsim workload generate: the requests of a scenario as a trace.
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -30,6 +33,7 @@ struct Options {
   std::vector<std::string> set;
   std::optional<std::int64_t> seed;
   std::int64_t requests = 0;  ///< 0: as the scenario has it
+  std::string answer_time;    ///< of all answers of sessions; empty: not given
   std::string from, until;    ///< of ServeGen's windows
   std::string format = "csv";
   std::string out;
@@ -45,11 +49,21 @@ void check(const scenario::Scenario& s, const Options& options) {
                     "simulation knows: give workload.arrivals, or a trace",
                     options.scenario));
   }
-  if (w.sessions || (w.trace && w.trace->sessions)) {
+  const char* const sessions = w.sessions ? "sessions" : "trace.sessions";
+  if (w.has_sessions() && options.answer_time.empty()) {
     throw InputError(fmt::format(
-        "{}: workload.{}: a turn arrives when the one before it is answered, which only a simulation knows: "
-        "leave it out, or take the requests of `kvsim run --requests`",
-        options.scenario, w.sessions ? "sessions" : "trace.sessions"));
+        "{}: workload.{}: a turn arrives when the one before it is answered, which only a simulation knows: give "
+        "--answer-time, such as 0s or 5s, which all answers then take, or take the requests of `kvsim run --requests`",
+        options.scenario, sessions));
+  }
+  if (!w.has_sessions() && !options.answer_time.empty()) {
+    throw InputError(fmt::format("--answer-time: is of workloads with sessions, and {} has none", options.scenario));
+  }
+  if (w.sessions && w.sessions->spec.sub_agents) {
+    throw InputError(
+        fmt::format("{}: workload.sessions.sub_agents: which of them is the last to end, only a simulation knows: take "
+                    "the requests of `kvsim run --requests`",
+                    options.scenario));
   }
   if (w.trace && !w.recorded_prompts() && (w.prefixes || w.chunks) && planner::traffic::writes_blocks(options.format)) {
     throw InputError(
@@ -57,28 +71,9 @@ void check(const scenario::Scenario& s, const Options& options) {
                     "recorded arrivals: use a format without blocks, such as csv",
                     options.scenario));
   }
-  if (options.requests == 0 && !w.trace && w.requests == 0 && !s.serving.run.duration_s) {
+  if (options.requests == 0 && w.endless() && !s.serving.run.duration_s) {
     throw InputError(fmt::format("{}: nothing says how many requests: give --requests", options.scenario));
   }
-}
-
-/// Calls `use` with each line. Returns how many requests there were.
-template <class Use>
-std::int64_t write_lines(const scenario::Scenario& s, const Options& options, Use&& use) {
-  const bool blocks = planner::traffic::writes_blocks(options.format);
-  const auto feed = scenario::make_feed(s, s.serving.run.seed, blocks);
-  planner::traffic::TraceWriter writer(options.format, feed->prefix_block_tokens());
-  use(writer.header());
-  // As a run has it: a workload without an end goes on until the run is over.
-  const bool timed = options.requests == 0 && !s.workload.trace && s.workload.requests == 0;
-  const double until_ns = timed ? *s.serving.run.duration_s * 1e9 : std::numeric_limits<double>::infinity();
-  const std::int64_t most = options.requests > 0 ? options.requests : std::numeric_limits<std::int64_t>::max();
-  for (std::int64_t n = 0; n < most; ++n) {
-    const std::optional<models::RequestSpec> r = feed->next();
-    if (!r || static_cast<double>(r->arrival_ns) > until_ns) return n;
-    use(writer.line(*r));
-  }
-  return most;
 }
 
 double time_of(const char* option, const std::string& text) {
@@ -91,10 +86,68 @@ double time_of(const char* option, const std::string& text) {
   throw InputError(fmt::format("{}: must be 0 or more, found \"{}\"", option, text));
 }
 
+/// The requests of a feed in order of arrival: with sessions, each turn comes when all answers take the same time.
+class InOrder {
+ public:
+  InOrder(serving::RequestFeed& feed, double answer_s)
+      : feed_(feed), answer_ns_(std::llround(std::min(answer_s, kLongest_s) * 1e9)), first_(feed.next()) {}
+
+  std::optional<models::RequestSpec> next() {
+    if (!first_ && turns_.empty()) return std::nullopt;
+    models::RequestSpec r;
+    if (!turns_.empty() && (!first_ || turns_.begin()->first <= first_->arrival_ns)) {
+      const auto [at_ns, session] = *turns_.begin();
+      turns_.erase(turns_.begin());
+      r = feed_.turns()->next_turn(session);
+      r.arrival_ns = at_ns;
+    } else {
+      r = *std::exchange(first_, std::nullopt);
+      first_ = feed_.next();
+    }
+    if (feed_.turns() == nullptr) return r;
+    const auto think_ns = feed_.turns()->turn_over(r.session);
+    if (think_ns && *think_ns <= models::max_arrival_ns - answer_ns_ - r.arrival_ns) {
+      turns_.emplace(r.arrival_ns + answer_ns_ + *think_ns, r.session);
+    }
+    return r;
+  }
+
+ private:
+  static constexpr double kLongest_s = static_cast<double>(models::max_arrival_ns) * 1e-9 / 2;
+
+  serving::RequestFeed& feed_;
+  std::int64_t answer_ns_;
+  std::optional<models::RequestSpec> first_;
+  std::multimap<std::int64_t, std::int32_t> turns_;  // session by arrival of its next turn
+};
+
+/// Calls `use` with each line. Returns how many requests there were.
+template <class Use>
+std::int64_t write_lines(const scenario::Scenario& s, const Options& options, Use&& use) {
+  const bool blocks = planner::traffic::writes_blocks(options.format);
+  const auto feed = scenario::make_feed(s, s.serving.run.seed, blocks);
+  planner::traffic::TraceWriter writer(options.format, feed->prefix_block_tokens());
+  use(writer.header());
+  // As a run has it: a workload without an end goes on until the run is over.
+  const bool timed = options.requests == 0 && s.workload.endless();
+  const double until_ns = timed ? *s.serving.run.duration_s * 1e9 : std::numeric_limits<double>::infinity();
+  const std::int64_t most = options.requests > 0 ? options.requests : std::numeric_limits<std::int64_t>::max();
+  InOrder requests(*feed, options.answer_time.empty() ? 0 : time_of("--answer-time", options.answer_time));
+  for (std::int64_t n = 0; n < most; ++n) {
+    const std::optional<models::RequestSpec> r = requests.next();
+    if (!r || static_cast<double>(r->arrival_ns) > until_ns) return n;
+    use(writer.line(*r));
+  }
+  return most;
+}
+
 /// Calls `use` with each line of what a folder of ServeGen's says. Returns how many requests there were.
 template <class Use>
 std::int64_t write_clients(const Options& options, Use&& use) {
   if (!options.set.empty()) throw InputError("--set: changes a scenario, which ServeGen's folder is not");
+  if (!options.answer_time.empty()) {
+    throw InputError("--answer-time: is of workloads with sessions, and ServeGen's folders have none");
+  }
   if (options.until.empty()) throw InputError("--until: expected the end of the time to draw, such as \"1 h\"");
   const double from_s = options.from.empty() ? 0 : time_of("--from", options.from);
   const double until_s = time_of("--until", options.until);
@@ -125,7 +178,8 @@ scenario::Scenario scenario_of(const Options& options) {
   if (options.requests > 0) {
     // The workload's own number would end it sooner.
     const scenario::Scenario written = scenario::ScenarioFile(options.scenario, changes).parse();
-    if (!written.workload.trace) changes.push_back(fmt::format("workload.requests={}", options.requests));
+    const char* const key = written.workload.sessions ? "workload.sessions.count" : "workload.requests";
+    if (!written.workload.trace) changes.push_back(fmt::format("{}={}", key, options.requests));
   }
   scenario::Scenario s = made_or_ended([&] { return scenario::load_scenario(options.scenario, changes); });
   check(s, options);
@@ -196,6 +250,9 @@ std::function<void(Console&)> declare_workload_generate(CLI::App& app) {
   add_whole_number(
       *sub, "--seed", 0, std::numeric_limits<std::int64_t>::max(), [options](std::int64_t n) { options->seed = n; },
       "Seed of the random numbers, in place of run.seed");
+  sub->add_option("--answer-time", options->answer_time,
+                  "With sessions: the time that every answer takes, after which its session goes on")
+      ->type_name("TIME");
   sub->add_option("--from", options->from, "Of ServeGen's windows, the time to begin with. Default: 0 s")
       ->type_name("TIME");
   sub->add_option("--until", options->until, "The same to end with, e.g. \"1 h\"")->type_name("TIME");

@@ -74,6 +74,31 @@ Metrics class_rows() {
 
 const Condition kSessions{"with sessions", [](const scenario::Scenario& s) { return s.workload.has_sessions(); }};
 
+namespace {
+
+const Condition kSubAgents{"with sub-agents of sessions", [](const scenario::Scenario& s) {
+                             if (s.workload.sessions) return s.workload.sessions->spec.sub_agents.has_value();
+                             return s.workload.has_sessions() && s.workload.trace->columns &&
+                                    !s.workload.trace->columns->parent.empty();
+                           }};
+
+Metrics sub_agent_metrics() {
+  Metrics rows{{"sessions.sub_agents.begun", kCount, kNeither, "sub-agents that began in the whole run",
+                of(&SessionMeasurement::sub_agents_begun)},
+               {"sessions.sub_agents.cut", kCount, kLower,
+                "sub-agents that ended by a turn that was refused, in the whole run; their sessions go on",
+                of(&SessionMeasurement::sub_agents_cut)},
+               {"sessions.sub_agents.under_way", kCount, kNeither, "sub-agents that were not over when the run ended",
+                of(&SessionMeasurement::sub_agents_under_way)}};
+  append(rows, sample_metrics("sessions.sub_agents.duration_s",
+                              "s from a sub-agent's first request to its last output token; of those that ended in the "
+                              "measured time",
+                              &Measurements::sub_agent_s, "no sub-agent ended in the measured time"));
+  return when(kSubAgents, std::move(rows));
+}
+
+}  // namespace
+
 Metrics traffic_metrics() {
   Metrics rows{
       {"sessions.begun", kCount, kNeither, "sessions that began in the whole run", of(&SessionMeasurement::begun)},
@@ -101,6 +126,7 @@ Metrics traffic_metrics() {
   append(rows, sample_metrics("sessions.ttft_later_s", "s to the first output token of turns after the first",
                               &Measurements::later_turn_ttft_s, kNoTurn));
   rows = when(kSessions, std::move(rows));
+  append(rows, sub_agent_metrics());
   append(rows, when(kClassed, for_each(kClasses, class_rows())));
   return rows;
 }

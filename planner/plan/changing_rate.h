@@ -1,0 +1,17 @@
+// What to size for where the rate of arrivals changes: closed forms and searches are of one that stays.
+#pragma once
+
+#include <string>
+
+#include "models/workload/distributions.h"
+
+namespace kvsim::planner {
+
+/// The highest rate that there ever is, in requests per second. Precondition: over_time is there.
+double highest_rate(const models::ArrivalSpec& arrivals);
+
+/// How to go on with the rate at its highest, for users: a setting that leaves it alone, and what that says. The same
+/// precondition.
+std::string sized_for_the_highest(const models::ArrivalSpec& arrivals);
+
+}  // namespace kvsim::planner
