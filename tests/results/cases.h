@@ -66,6 +66,10 @@ inline const std::vector<Case> kCases = {
      session_scenario,
      {"workload={closed: {concurrency: 4}, context: 1k tokens, output: 50 tokens, sessions: {turns: 3, growth: 100 "
       "tokens, think_time: 1 s, count: 200}}"}},
+    {"sub_agents",
+     session_scenario,
+     {"workload={closed: {concurrency: 4}, context: 1k tokens, output: 50 tokens, sessions: {turns: 3, growth: 100 "
+      "tokens, think_time: 1 s, count: 60, sub_agents: {count: 2, turns: 2, context: 1k tokens}}}"}},
     {"classes",
      small_scenario,
      {"workload={closed: {concurrency: 4}, requests: 20, classes: [{name: one, share: 1, context: 1k tokens, output: "
