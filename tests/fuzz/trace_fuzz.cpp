@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     models::TraceOptions options;
     if (format.name == "columns") {
       options.columns = {
-          .arrival = "ts", .prompt = "in", .output = "out", .session = "conv", .parent = {}, .end = "end"};
+          .arrival = "ts", .prompt = "in", .output = "out", .session = "conv", .parent = "by", .end = "end"};
     }
     const auto requests = models::read_trace_text(format, "fuzz", text, options);
     models::describe_trace(requests, format.block_tokens);

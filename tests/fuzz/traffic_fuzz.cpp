@@ -16,7 +16,8 @@ std::vector<models::RequestSpec> read(const models::TraceFormat& format, std::st
   models::TraceOptions options;
   options.max_requests = kMostRequests;
   if (format.name == "columns") {
-    options.columns = {.arrival = "ts", .prompt = "in", .output = "out", .session = "conv", .end = "end"};
+    options.columns = {
+        .arrival = "ts", .prompt = "in", .output = "out", .session = "conv", .parent = "by", .end = "end"};
   }
   return models::read_trace_text(format, "fuzz", text, options);
 }
