@@ -137,7 +137,7 @@ serving::SimulationOutcome simulate_replication(const scenario::Scenario& scenar
   return systems::simulate(config, *feed, options, [&] { return make_feed(scenario, config.run.seed); });
 }
 
-std::string unsteady_state(const serving::Measurements& m) {
+std::string unsteady_state(const serving::Measurements& m, double cv) {
   constexpr std::uint64_t kFew = 20;  // requests more or less that wait are chance
   if (m.completed_measured == 0) {
     return fmt::format(
@@ -154,7 +154,10 @@ std::string unsteady_state(const serving::Measurements& m) {
   const std::uint64_t grown = m.waiting_after - std::min(m.waiting_after, m.waiting_before);
   const std::uint64_t came = m.verdicts.empty() ? m.arrived_measured : m.verdicts.size();
   const auto arrived = static_cast<double>(came);
-  if (grown <= kFew || static_cast<double>(grown) <= std::min(arrived / 20, 4 * std::sqrt(arrived))) return {};
+  if (grown <= kFew ||
+      static_cast<double>(grown) <= std::max(1.0, cv) * std::min(arrived / 20, 4 * std::sqrt(arrived))) {
+    return {};
+  }
   return fmt::format(
       "{} requests waited for admission when measuring began and {} when it ended, while {} arrived: the queue grows, "
       "and latencies are those of a run of this length, not of a service; where a longer run.duration sees it grow on, "

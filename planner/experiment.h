@@ -46,8 +46,9 @@ struct ExperimentResult {
 /// twice as many finished as arrived, since a queue drained; more requests waited for admission at the end than when
 /// measuring began, by over 20, and over a twentieth of those that arrived or four times the square root of their
 /// number (the spread of a count that chance alone makes is one such root). Where requests are judged one by one, those
-/// are the ones that arrived. A capacity search takes such a rate for one that is not sustained.
-[[nodiscard]] std::string unsteady_state(const serving::Measurements& measured);
+/// are the ones that arrived. Of arrivals that come in bursts by as many times more as `cv`, the variation of their
+/// gaps (their number spreads so many times more), is above 1.
+[[nodiscard]] std::string unsteady_state(const serving::Measurements& measured, double cv = 1);
 
 // Dispatch policy "planned": weights from the path LP, the simulator having the last word.
 

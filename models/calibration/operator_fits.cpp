@@ -63,14 +63,16 @@ DecodeForm decode_form(const DecodeKind& kind, std::span<const double> values) {
 
 FitProblem decode_problem(std::vector<DecodeSample> rows, const DecodeKind& kind, const Machine& machine) {
   FitProblem problem;
+  // `cold` is some round trips to HBM. Where few rows outgrow L2 a fit would spread what L2 saves over all sizes, and
+  // make a multiple of that of it, which a serving step would then pay at any length.
   problem.parameters = {{"t0 (us)", 8, 0, 60},
                         {"per_doubling (us)", 0.7, 0, 20},
                         {"per_head (ns)", 0.5, 0, 100},
-                        {"cold (us)", 2, 0, 60},
+                        {"cold (us)", 2, 0, 8},
                         {"bandwidth_efficiency", 0.9, 0.3, 1.05},
                         {"l2_rate (of HBM's)", 2, 1, 30},
-                        {"l2_share", 0.9, 0.3, 1.5},
-                        {"l2_width", 0.1, 0.02, 0.3},
+                        {"l2_share", 0.9, 0.3, 3},
+                        {"l2_width", 0.1, 0.02, 3},
                         {"sm_bandwidth", 3, 1, 30},
                         {"walk_efficiency", 0.4, 0.02, 1},
                         {"wave_quantisation", 0.6, 0, 1},

@@ -20,10 +20,13 @@ struct RequestSpec;
 /// Sessions that a turn of another one begins when it is over, and which that one's next turn waits for.
 struct SubAgentSpec {
   double share = 1;    ///< of the turns that are followed by another one, in (0, 1]: they begin some
-  LengthSpec count;    ///< how many at once (its `tokens` are sub-agents)
+  LengthSpec count;    ///< how many at once (its `tokens` are sub-agents), kMostSubAgents at most
   LengthSpec turns;    ///< requests of each
   LengthSpec context;  ///< tokens of its first prompt, which shares nothing with any other session's
 };
+
+/// That one turn begins.
+inline constexpr std::int64_t kMostSubAgents = 10'000;
 
 struct SessionSpec {
   LengthSpec turns;     ///< requests of a session (its `tokens` are turns)
@@ -49,7 +52,8 @@ class Sessions {
   void begin(RequestSpec& first);
 
   /// The first turns of the sub-agents that the session's latest turn begins, with their sessions' numbers: that turn
-  /// is over, and turn_over() has not been told. None of a sub-agent, nor of a last turn.
+  /// is over, and turn_over() has not been told. None of a sub-agent, nor of a last turn. Throws schema::InputError
+  /// beyond kMostSubAgents.
   [[nodiscard]] std::vector<RequestSpec> begin_sub_agents(std::int64_t session);
 
   /// The session's latest turn is over. How long after that the next one comes, in ns; nothing: that was the last one,

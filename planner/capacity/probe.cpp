@@ -212,6 +212,16 @@ scenario::Scenario at_rate(const scenario::Scenario& scenario, double rate, cons
   return changed;
 }
 
+namespace {
+
+/// Of arrivals by a law; of others, as of Poisson's.
+double variation_of_gaps(const scenario::Scenario& s) {
+  const auto& law = s.workload.arrivals;
+  return law && law->kind == models::ArrivalKind::gamma ? law->cv : 1;
+}
+
+}  // namespace
+
 Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOptions& options, int jobs,
                  const Watch& watch) {
   Probe probe;
@@ -265,7 +275,10 @@ Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOpt
   probe.attainment = attainment_of(verdicts, options.confidence);
   probe.meets = !probe.given_up && probe.attainment.lower >= options.target;
   const Measurements all = together(runs);
-  probe.unsteady = overflows[last].empty() ? unsteady_state(all) : overflows[last];
+  // A wait is a part of the time to the first token and of all of it: who has such an objective sees the queue himself.
+  const bool seen = scaled.serving.slo.ttft_s || scaled.serving.slo.e2e_s;
+  probe.unsteady = overflows[last];
+  if (probe.unsteady.empty() && !seen) probe.unsteady = unsteady_state(all, variation_of_gaps(scaled));
   probe.passes = probe.meets && probe.unsteady.empty();
   probe.fallbacks = fallbacks_of(runs, std::accumulate(iterations.begin(), iterations.end(), std::size_t{0}),
                                  scaled.serving.cluster.profile.name);

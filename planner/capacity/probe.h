@@ -65,8 +65,9 @@ struct Probe {
   double rate = 0;  ///< of the scenario's load (run_length.h), for all replicas together
   Attainment attainment;
   bool meets = false;  ///< attainment.lower >= target
-  /// Why its runs together are no service that keeps up with the rate, whoever meets the objectives: no steady state
-  /// (planner/experiment.h), or more requests in the system than its limit. Empty: nothing speaks against it.
+  /// Why its runs together are no service that keeps up with the rate: where no objective has a wait in it (of TTFT or
+  /// E2E), no steady state (planner/experiment.h), or more requests in the system than its limit. Empty: nothing speaks
+  /// against it.
   std::string unsteady;
   bool passes = false;  ///< it meets the objectives, and nothing is unsteady
   Stage stage = Stage::search;

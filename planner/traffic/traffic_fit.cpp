@@ -85,6 +85,8 @@ std::optional<SessionFit> fit_sessions(const TrafficSample& sample) {
   if (turns.empty()) return std::nullopt;
   SessionFit fit;
   fit.sessions = sample.sessions();
+  fit.alone = sample.alone();
+  fit.sub_agents = sample.sub_agents();
   fit.followed = turns.size();
   fit.turns = moments_of(turns);
   fit.first_prompt = moments_of(sample.first_prompts());
@@ -111,7 +113,8 @@ std::vector<std::string> losses_of(const TrafficFit& fit) {
   const double by_chance = 3 / std::sqrt(static_cast<double>(std::max<std::uint64_t>(fit.requests, 1)));
   const double worth_saying = std::max(kWeak, by_chance);
   if (!fit.arrivals) {
-    lost.emplace_back("arrivals: fewer than three requests, or no time between them: no rate");
+    lost.push_back(fmt::format("arrivals: fewer than three {}, or no time between them: no rate",
+                               fit.session_laws ? "sessions that begin" : "requests"));
   } else {
     if (fit.arrivals->distance > kNearLaw) {
       lost.push_back(fmt::format("the law of gaps: no law of kvsim's is nearer than {:.3f}; rate and cv are kept",
@@ -145,7 +148,18 @@ std::vector<std::string> losses_of(const TrafficFit& fit) {
         percent(fit.prefixes->law_token_reuse.value), percent(fit.prefixes->law_token_reuse.low),
         percent(fit.prefixes->law_token_reuse.high), percent(fit.prefixes->token_reuse)));
   }
+  if (fit.sessions && fit.sessions->sub_agents > 0) {
+    lost.push_back(
+        fmt::format("sub-agents: {} of {} sessions were begun by turns of others, which waited for them; here {}",
+                    fit.sessions->sub_agents, fit.sessions->sessions,
+                    fit.session_laws ? "they are sessions like the others, and nobody waits" : "nobody waits"));
+  }
   if (fit.session_laws) {
+    if (fit.sessions->alone > 0) {
+      lost.push_back(
+          fmt::format("requests of no session: {} of {} ({}) are left out", fit.sessions->alone, fit.requests,
+                      percent(static_cast<double>(fit.sessions->alone) / static_cast<double>(fit.requests))));
+    }
     if (!fit.session_laws->thought) {
       lost.emplace_back(
           "think times: the trace does not say when answers ended, so they are from a turn's arrival to the next "
@@ -326,10 +340,11 @@ schema::ConfigNode workload_fragment(const TrafficFit& fit) {
     if (fit.rate.beyond_chance) arrivals.set("over_time", rate_table(fit.rate));
     workload.set("arrivals", std::move(arrivals));
   } else {
+    const std::uint64_t begin = fit.session_laws ? fit.sessions->sessions : fit.requests;
     ConfigNode closed = ConfigNode::map();
-    closed.set("concurrency", ConfigNode::scalar(std::to_string(std::min<std::uint64_t>(fit.requests, 1'000'000))));
+    closed.set("concurrency", ConfigNode::scalar(std::to_string(std::min<std::uint64_t>(begin, 1'000'000))));
     workload.set("closed", std::move(closed));
-    workload.set("requests", ConfigNode::scalar(std::to_string(fit.requests)));
+    if (!fit.session_laws) workload.set("requests", ConfigNode::scalar(std::to_string(fit.requests)));
   }
   if (fit.with_prefixes) {
     ConfigNode prefixes = ConfigNode::map();
@@ -348,6 +363,7 @@ schema::ConfigNode workload_fragment(const TrafficFit& fit) {
     sessions.set("turns", length_node(fit.session_laws->turns.law, ""));
     sessions.set("growth", length_node(fit.session_laws->growth.law));
     sessions.set("think_time", think_node(fit.session_laws->think_ms));
+    if (!fit.arrivals) sessions.set("count", ConfigNode::scalar(std::to_string(fit.sessions->sessions)));
     workload.set("sessions", std::move(sessions));
   }
   ConfigNode whole = ConfigNode::map();

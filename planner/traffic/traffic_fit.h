@@ -30,6 +30,8 @@ struct RateOverTime {
 
 /// Of a trace that tells sessions apart. No law of workload says this: it is reported.
 struct SessionFit {
+  std::size_t alone = 0;       ///< requests of no session
+  std::size_t sub_agents = 0;  ///< of the sessions those that another one's turn began
   std::uint64_t sessions = 0;
   std::uint64_t followed = 0;       ///< sessions of which everything else here is: of many not all
   Moments turns;                    ///< requests of a session

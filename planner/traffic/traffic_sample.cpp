@@ -89,7 +89,7 @@ void TrafficSample::add(const models::RequestSpec& r) {
     block_end_.push_back(blocks_.size());
     session_.push_back(r.session);
   }
-  if (r.session >= 0) add_turn(r);
+  r.session >= 0 ? add_turn(r) : static_cast<void>(++alone_);
 }
 
 void TrafficSample::add_turn(const models::RequestSpec& r) {
@@ -98,6 +98,7 @@ void TrafficSample::add_turn(const models::RequestSpec& r) {
   if (!begun_[number]) {
     begun_[number] = true;
     session_starts_.add(r.arrival_ns);
+    if (r.parent >= 0) ++sub_agents_;
     if (session_starts_.full()) session_starts_.halve();
   }
   if (!followed(r.session)) return;

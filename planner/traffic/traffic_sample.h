@@ -97,10 +97,14 @@ class TrafficSample {
   [[nodiscard]] std::vector<std::int64_t> gaps_ns() const { return arrivals_.gaps_ns(); }
   [[nodiscard]] models::TraceStatistics statistics() const { return described_.statistics(); }
 
-  // Of sessions; empty where the trace has none. Of all that are followed, but for the first two.
+  // Of sessions; empty where the trace has none. Of all that are followed, but for the first four.
 
   [[nodiscard]] std::size_t sessions() const { return session_starts_.count(); }
   [[nodiscard]] const ArrivalTimes& session_starts() const { return session_starts_; }
+  /// Of the sessions those that another one's turn began.
+  [[nodiscard]] std::size_t sub_agents() const { return sub_agents_; }
+  /// Requests of no session.
+  [[nodiscard]] std::size_t alone() const { return alone_; }
   [[nodiscard]] std::vector<std::int64_t> turns() const;     ///< requests of each session
   [[nodiscard]] std::vector<std::int64_t> think_ns() const;  ///< where recorded
   /// From a turn's arrival to the next one's.
@@ -156,6 +160,8 @@ class TrafficSample {
   std::vector<std::int32_t> prompts_, outputs_;  // as arrivals_ keeps them
   std::vector<bool> begun_;                      // sessions, by number
   ArrivalTimes session_starts_;
+  std::size_t sub_agents_ = 0;
+  std::size_t alone_ = 0;
   unsigned follow_bits_ = 0;  // one of 2^so many sessions is followed
   models::FlatTable<Session> sessions_;
   std::vector<FurtherTurn> further_;

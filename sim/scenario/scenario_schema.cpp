@@ -267,7 +267,9 @@ ObjectSchema<models::SubAgentSpec> sub_agents_schema() {
                                "Sessions that turns of another one begin, and which its next turn waits for.");
   s.optional("share", &SubAgentSpec::share, number().above(0).at_most(1),
              "of the turns that another one follows: so many begin sub-agents");
-  s.object("count", &SubAgentSpec::count, length_schema("count", "Sub-agents of a turn.", number(), integer()),
+  s.object("count", &SubAgentSpec::count,
+           length_schema("count", "Sub-agents of a turn.", number().at_most(models::kMostSubAgents),
+                         integer().at_most(models::kMostSubAgents)),
            Presence::required, "how many such a turn begins, at once");
   s.object("turns", &SubAgentSpec::turns, length_schema("turns", "Turns of a sub-agent.", number(), integer()),
            Presence::required, "requests of each; they grow, answer and think as the session's own");

@@ -284,6 +284,19 @@ TEST_F(WorkloadTest, TurnsOfSessionsAreWrittenWhereEveryAnswerTakesTheSameTime) 
             std::string::npos);
 }
 
+TEST_F(WorkloadTest, SubAgentsOfARecordingAreNotWrittenForNobodyKnowsWhenTheyEnd) {
+  write("log.csv", "ts,in,out,sid,by\n0,100,5,a,\n1,90,5,b,a\n2,80,5,c,a\n9,200,5,a,\n");
+  write("agents.yaml",
+        "name: t\nmodel: llama-3.1-8b\ncluster: {gpu: {type: h100-sxm}}\nworkload:\n  trace: {format: columns, path: "
+        "log.csv, sessions: true, columns: {arrival: ts, prompt: in, output: out, session: sid, parent: by, time: "
+        "s}}\nprefill: recompute\ndecode: {policy: full_kv}\n");
+  const CommandResult r = run({"workload", "generate", "agents.yaml", "--answer-time", "1 s"});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_NE(r.err.find("agents.yaml: workload.trace.sessions: which of the sub-agents is the last to end"),
+            std::string::npos)
+      << r.err;
+}
+
 // A trace beside itself: nothing is apart.
 TEST_F(WorkloadTest, TwoTracesBesideEachOther) {
   write("a.csv", "arrival_s,prompt_tokens,output_tokens\n0,100,10\n1,200,20\n2,300,30\n");

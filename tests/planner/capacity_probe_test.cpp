@@ -181,6 +181,11 @@ TEST(Probe, OfAQueueThatGrowsFailsThoughItsObjectivesAreMet) {
   EXPECT_TRUE(p.meets) << "attainment " << p.attainment.share;
   EXPECT_FALSE(p.passes);
   EXPECT_NE(p.unsteady.find("the queue grows"), std::string::npos) << p.unsteady;
+  // With an objective that has the wait in it, that objective judges.
+  const Probe waits = probe_rate(quick_chat({"schedule.max_requests=4", "slo={tpot_p99: 50 ms, e2e_p99: 1000 s}"}),
+                                 1.15 * most, testing::quick_probe());
+  EXPECT_TRUE(waits.passes);
+  EXPECT_EQ(waits.unsteady, "");
 }
 
 // 600 requests as fast as they can be sent: with the trace's last arrival the queue begins to drain, and at the end

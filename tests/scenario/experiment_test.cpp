@@ -219,7 +219,11 @@ TEST(Experiment, WhyNothingSteadyWasMeasured) {
   m.waiting_before = 30;
   m.waiting_after = 80;
   EXPECT_EQ(planner::unsteady_state(m), "") << "a twentieth more may be chance";
+  m.waiting_after = 230;
+  EXPECT_EQ(planner::unsteady_state(m, 4), "") << "as may four times as many of bursts";
+  EXPECT_NE(planner::unsteady_state(m, 3), "");
   m.waiting_after = 81;
+  EXPECT_NE(planner::unsteady_state(m, 0.5), "");
   EXPECT_EQ(
       planner::unsteady_state(m),
       "30 requests waited for admission when measuring began and 81 when it ended, while 1000 arrived: the queue "

@@ -172,6 +172,35 @@ TEST(TrafficFit, SessionsByHand) {
   EXPECT_TRUE(loses(fit, "sessions: 2 of 2 turns"));
 }
 
+// Two agents that begin together, a sub-agent of the first, and two requests of nobody.
+TEST(TrafficFit, SaysWhatBelongsToNoSessionAndWhoHasSubAgents) {
+  TrafficSample sample(0);
+  const auto add = [&](double at_s, std::int32_t session, std::int32_t parent) {
+    models::RequestSpec r{.arrival_ns = static_cast<std::int64_t>(at_s * 1e9),
+                          .prompt_tokens = 500,
+                          .output_tokens = 10,
+                          .prefix_blocks = {}};
+    r.session = session;
+    r.parent = parent;
+    sample.add(r);
+  };
+  add(0, 0, -1);
+  add(0, 1, -1);
+  add(0, -1, -1);
+  add(0, 2, 0);
+  for (int i = 1; i < 3; ++i) add(i, 0, -1);
+  for (int i = 1; i < 3; ++i) add(i, 1, -1);
+  add(3, -1, -1);
+  const TrafficFit fit = fit_traffic(sample, true);
+  EXPECT_TRUE(loses(fit, "requests of no session: 2 of 9 (22.2 %) are left out"));
+  EXPECT_TRUE(loses(fit, "sub-agents: 1 of 3 sessions were begun by turns of others, which waited for them"));
+  EXPECT_TRUE(loses(fit, "arrivals: fewer than three sessions that begin, or no time between them"));
+  const schema::ConfigNode fragment = workload_fragment(fit);
+  EXPECT_EQ(fragment.find_path("workload.closed.concurrency")->text(), "3");
+  EXPECT_EQ(fragment.find_path("workload.sessions.count")->text(), "3");
+  EXPECT_EQ(fragment.find_path("workload.requests"), nullptr);
+}
+
 constexpr const char* kShared =
     "workload:\n  arrivals: {process: poisson, rate: 5/s}\n"
     "  prefixes: {count: 300, popularity: 0.8, tokens: {distribution: lognormal, mean: 3000 tokens, cv: 0.4}}\n"

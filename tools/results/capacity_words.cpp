@@ -343,9 +343,9 @@ std::vector<std::pair<std::string, std::string>> capacity_definitions(const Capa
       {"rate", fmt::format("{}, within {:g} %: bracketed, then bisected, with the same random numbers at every rate",
                            planner::capacity::words_of(capacity_load(plan)), plan.request.probe.tolerance * 100)},
       {"keeping up",
-       "a rate passes only if the queue does not grow: no more requests wait for admission when the last judged one "
-       "has "
-       "come than when judging began, chance aside; with objectives that do not see the queue nothing else would tell"},
+       "without an objective of TTFT or E2E, which have the wait in them, a rate passes only if the queue does not "
+       "grow: no more requests wait for admission when the last judged one has come than when judging began, chance "
+       "aside"},
       {"limit",
        "what most of the requests that miss do miss at the lowest rate that fails; queue: they meet the objectives "
        "there, and more come than are served"},

@@ -53,17 +53,20 @@ void check(const scenario::Scenario& s, const Options& options) {
   if (w.has_sessions() && options.answer_time.empty()) {
     throw InputError(fmt::format(
         "{}: workload.{}: a turn arrives when the one before it is answered, which only a simulation knows: give "
-        "--answer-time, such as 0s or 5s, which all answers then take, or take the requests of `kvsim run --requests`",
+        "--answer-time, such as 0s or 5s, which all answers then take",
         options.scenario, sessions));
   }
   if (!w.has_sessions() && !options.answer_time.empty()) {
     throw InputError(fmt::format("--answer-time: is of workloads with sessions, and {} has none", options.scenario));
   }
-  if (w.sessions && w.sessions->spec.sub_agents) {
+  const bool recorded_agents =
+      w.trace && w.trace->sessions &&
+      std::any_of(s.trace->begin(), s.trace->end(), [](const models::RequestSpec& r) { return r.parent >= 0; });
+  if (recorded_agents || (w.sessions && w.sessions->spec.sub_agents)) {
     throw InputError(
-        fmt::format("{}: workload.sessions.sub_agents: which of them is the last to end, only a simulation knows: take "
-                    "the requests of `kvsim run --requests`",
-                    options.scenario));
+        fmt::format("{}: workload.{}: which of the sub-agents is the last to end, only a simulation knows: simulate "
+                    "the scenario itself",
+                    options.scenario, recorded_agents ? "trace.sessions" : "sessions.sub_agents"));
   }
   if (w.trace && !w.recorded_prompts() && (w.prefixes || w.chunks) && planner::traffic::writes_blocks(options.format)) {
     throw InputError(
