@@ -268,8 +268,7 @@ ObjectSchema<models::SubAgentSpec> sub_agents_schema() {
   s.optional("share", &SubAgentSpec::share, number().above(0).at_most(1),
              "of the turns that another one follows: so many begin sub-agents");
   s.object("count", &SubAgentSpec::count,
-           length_schema("count", "Sub-agents of a turn.", number().at_most(models::kMostSubAgents),
-                         integer().at_most(models::kMostSubAgents)),
+           length_schema("count", "Sub-agents of a turn.", number().at_most(models::kMostSubAgents), integer()),
            Presence::required, "how many such a turn begins, at once");
   s.object("turns", &SubAgentSpec::turns, length_schema("turns", "Turns of a sub-agent.", number(), integer()),
            Presence::required, "requests of each; they grow, answer and think as the session's own");
@@ -279,6 +278,10 @@ ObjectSchema<models::SubAgentSpec> sub_agents_schema() {
     for (const auto& [key, law] : {std::pair{"count", &spec.count}, std::pair{"turns", &spec.turns}}) {
       if (law->distribution != Distribution::fixed || law->mean == std::floor(law->mean)) continue;
       report.fail(key, fmt::format("{} is no whole number: expected one, or a distribution with this mean", law->mean));
+    }
+    if (spec.count.distribution == Distribution::uniform && spec.count.max > models::kMostSubAgents) {
+      report.fail("count", fmt::format("a turn begins up to {} at once, expected {} or fewer: give max", spec.count.max,
+                                       models::kMostSubAgents));
     }
   });
   return s;

@@ -47,6 +47,15 @@ TEST(Traffic, SessionsThatMakeNoSenseAreRefusedByKey) {
       says(refusal("closed: {concurrency: 4}, " + kLengths +
                    ", sessions: {turns: 3, growth: 1 token, think_time: {distribution: exponential}, count: 9}"),
            "workload.sessions.think_time: mean is 0 s, expected above 0"));
+  const auto agents = [](const std::string& count) {
+    return refusal("closed: {concurrency: 4}, " + kLengths +
+                   ", sessions: {turns: 3, growth: 1 token, think_time: 1 s, count: 9, sub_agents: {count: " + count +
+                   ", turns: 2, context: 9 tokens}}");
+  };
+  EXPECT_EQ(agents("{distribution: uniform, min: 1, max: 10000}"), "");
+  EXPECT_TRUE(says(agents("{distribution: uniform, min: 1}"),
+                   "workload.sessions.sub_agents.count: a turn begins up to 10000000 at once, expected 10000 or fewer: "
+                   "give max"));
   const std::vector<std::string> stored{"decode={policy: full_kv}", "schedule.policy=fcfs", "prefill=prefix_cache"};
   const auto placed = [&](const char* placement) {
     std::vector<std::string> all = stored;
