@@ -11,8 +11,7 @@ double mean_rate(const models::ArrivalSpec& arrivals) {
   return arrivals.rate_per_s > 0 ? arrivals.rate_per_s : arrivals.over_time->mean_rate();
 }
 
-}  // namespace
-
+/// In requests per second.
 double highest_rate(const models::ArrivalSpec& arrivals) {
   const models::RateOverTime& rates = *arrivals.over_time;
   if (rates.table.empty()) return mean_rate(arrivals) * (1 + rates.amplitude);
@@ -20,6 +19,8 @@ double highest_rate(const models::ArrivalSpec& arrivals) {
                                         [](const auto& a, const auto& b) { return a.rate_per_s < b.rate_per_s; });
   return highest->rate_per_s * mean_rate(arrivals) / rates.mean_rate();
 }
+
+}  // namespace
 
 std::string sized_for_the_highest(const models::ArrivalSpec& arrivals) {
   const std::string process = arrivals.kind == models::ArrivalKind::gamma

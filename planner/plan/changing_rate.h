@@ -7,11 +7,8 @@
 
 namespace kvsim::planner {
 
-/// The highest rate that there ever is, in requests per second. Precondition: over_time is there.
-double highest_rate(const models::ArrivalSpec& arrivals);
-
-/// How to go on with the rate at its highest, for users: a setting that leaves it alone, and what that says. The same
-/// precondition.
+/// How to go on with the rate at its highest, for users: a setting that leaves it alone, and what that says.
+/// Precondition: over_time is there.
 std::string sized_for_the_highest(const models::ArrivalSpec& arrivals);
 
 }  // namespace kvsim::planner

@@ -89,7 +89,11 @@ void TrafficSample::add(const models::RequestSpec& r) {
     block_end_.push_back(blocks_.size());
     session_.push_back(r.session);
   }
-  r.session >= 0 ? add_turn(r) : static_cast<void>(++alone_);
+  if (r.session >= 0) {
+    add_turn(r);
+  } else {
+    ++alone_;
+  }
 }
 
 void TrafficSample::add_turn(const models::RequestSpec& r) {
@@ -177,7 +181,8 @@ std::vector<TrafficSample::Beginning> TrafficSample::shared_beginnings() const {
   for (const std::size_t end : block_end_) {
     Beginning& longest = beginnings.emplace_back();
     // Chained: whoever has a block has all those before it.
-    for (std::size_t i = begin; i<end&& * users_.find(blocks_[i])> 1; ++i) {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (*users_.find(blocks_[i]) == 1) break;
       longest = {blocks_[i], static_cast<std::int64_t>(i - begin + 1) * block_tokens_};
     }
     begin = end;

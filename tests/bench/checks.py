@@ -13,34 +13,22 @@ import pathlib
 import statistics
 import subprocess
 import sys
-import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CHAT = """name: chat
-model: llama-3.1-8b
-cluster: {gpu: {type: h100-sxm}}
-workload:
-  arrivals: {process: poisson, rate: 2/s}
-  context: {distribution: lognormal, mean: 1147 tokens, cv: 1.2, max: 32k tokens}
-  output: {distribution: lognormal, mean: 211 tokens, cv: 0.8, max: 8k tokens}
-  requests: 60000
-prefill: recompute
-decode: {policy: full_kv}
-schedule: {max_requests: 256, max_batched_tokens: 2048}
-"""
-LOADS = {"chat": "chat.yaml", "headline, draft_verify": ROOT / "scenarios/long_context/headline.yaml",
-         "remote_prefix": ROOT / "scenarios/remote_prefix/published.yaml",
-         "tiered_eviction": ROOT / "scenarios/tiered_eviction/published.yaml",
-         "selective_reuse": ROOT / "scenarios/selective_reuse/published.yaml"}
+LOADS = {"chat": ["tests/bench/chat.yaml", "--set", "workload.requests=60000"],
+         "headline, draft_verify": ["scenarios/long_context/headline.yaml"],
+         "remote_prefix": ["scenarios/remote_prefix/published.yaml"],
+         "tiered_eviction": ["scenarios/tiered_eviction/published.yaml"],
+         "selective_reuse": ["scenarios/selective_reuse/published.yaml"]}
 
 
-def run(binary, scenario, folder):
+def run(binary, load):
     """(processor seconds, JSON) of a run."""
-    process = subprocess.Popen([binary, "run", str(scenario), "--json", "--jobs", "1"], cwd=folder, stdout=subprocess.PIPE)
+    process = subprocess.Popen([binary, "run", *load, "--json", "--jobs", "1"], cwd=ROOT, stdout=subprocess.PIPE)
     out = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     if status != 0:
-        sys.exit(f"{binary} run {scenario}: status {status}")
+        sys.exit(f"{binary} run {load[0]}: status {status}")
     return usage.ru_utime + usage.ru_stime, out
 
 
@@ -51,15 +39,13 @@ def main():
     args = parser.parse_args()
     checked, unchecked = args.kvsim
     print("load, s with checks, s without, ratio of the least, median ratio of neighbours")
-    with tempfile.TemporaryDirectory() as folder:
-        (pathlib.Path(folder) / "chat.yaml").write_text(CHAT)
-        for name, scenario in LOADS.items():
-            if run(checked, scenario, folder)[1] != run(unchecked, scenario, folder)[1]:
-                sys.exit(f"{name}: other results without checks")
-            pairs = [(run(checked, scenario, folder)[0], run(unchecked, scenario, folder)[0]) for _ in range(args.rounds)]
-            least = [min(times) for times in zip(*pairs)]
-            between = statistics.median(a / b for a, b in pairs)
-            print(f"{name}, {least[0]:.3f}, {least[1]:.3f}, {least[0] / least[1]:.3f}, {between:.3f}", flush=True)
+    for name, load in LOADS.items():
+        if run(checked, load)[1] != run(unchecked, load)[1]:
+            sys.exit(f"{name}: other results without checks")
+        pairs = [(run(checked, load)[0], run(unchecked, load)[0]) for _ in range(args.rounds)]
+        least = [min(times) for times in zip(*pairs)]
+        between = statistics.median(a / b for a, b in pairs)
+        print(f"{name}, {least[0]:.3f}, {least[1]:.3f}, {least[0] / least[1]:.3f}, {between:.3f}", flush=True)
 
 
 if __name__ == "__main__":

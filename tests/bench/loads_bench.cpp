@@ -18,21 +18,8 @@ namespace {
 
 using namespace kvsim;
 
-constexpr const char* kChat = R"(
-name: chat
-model: llama-3.1-8b
-cluster: {gpu: {type: h100-sxm}}
-workload:
-  arrivals: {process: poisson, rate: 2/s}
-  context: {distribution: lognormal, mean: 1147 tokens, cv: 1.2, max: 32k tokens}
-  output: {distribution: lognormal, mean: 211 tokens, cv: 0.8, max: 8k tokens}
-  requests: 10000
-prefill: recompute
-decode: {policy: full_kv}
-schedule: {max_requests: 256, max_batched_tokens: 2048}
-)";
-
-/// A scenario of the repository, or the chat load (no file), with settings; and its policy, where another than its own.
+/// A scenario of the repository, or the benchmarks' chat load (no file), with settings; and its policy, where another
+/// than its own.
 struct Load {
   const char* name;
   std::string file;
@@ -43,9 +30,8 @@ struct Load {
 scenario::Scenario scenario_of(const Load& load, bool stretches) {
   std::vector<std::string> settings = load.settings;
   settings.emplace_back(stretches ? "run.stretches=true" : "run.stretches=false");
-  const scenario::ScenarioFile file =
-      load.file.empty() ? scenario::ScenarioFile::from_text(kChat, "chat.yaml", settings)
-                        : scenario::ScenarioFile(KVSIM_SOURCE_DIR "/scenarios/" + load.file, settings);
+  const scenario::ScenarioFile file(
+      KVSIM_SOURCE_DIR + (load.file.empty() ? "/tests/bench/chat.yaml" : "/scenarios/" + load.file), settings);
   return load.policy.empty() ? file.load() : planner::with_policy(file, load.policy);
 }
 

@@ -2,18 +2,14 @@
 // themselves, and the one exception that any input may lead to.
 #pragma once
 
-#include <unistd.h>
-
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
-#include <system_error>
 
 #include "models/schema/error.h"
+#include "tests/scenario/temporary_folder.h"
 
 namespace kvsim::fuzz {
 
@@ -48,39 +44,21 @@ bool read_or_refused(const Read& read) {
   }
 }
 
-/// A folder of this process, gone with it.
-class Folder {
+/// For readers that open files.
+class Folder : public testing::TemporaryFolder {
  public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "kvsim_fuzz_XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) std::abort();
-    path_ = name;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  [[nodiscard]] std::string path() const { return path_.string(); }
   /// Writes a file; returns its path.
   [[nodiscard]] std::string put(std::string_view name, std::string_view text) const {
-    std::string path = (path_ / name).string();
-    std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
-    return path;
+    return write(std::string(name), std::string(text));
   }
   /// Writes it where there is anything to write, else takes it away.
   void put_or_remove(std::string_view name, std::string_view text) const {
     if (!text.empty()) {
       static_cast<void>(put(name, text));
     } else {
-      std::filesystem::remove(path_ / name);
+      std::filesystem::remove(std::filesystem::path(path()) / name);
     }
   }
-
- private:
-  std::filesystem::path path_;
 };
 
 }  // namespace kvsim::fuzz
