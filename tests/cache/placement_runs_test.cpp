@@ -22,8 +22,6 @@ namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using serving::Measurements;
-using Sets = std::vector<std::string>;
-
 constexpr const char* kStoredPrompts = R"(
 name: stored prompts
 model: llama-3.1-8b

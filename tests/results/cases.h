@@ -10,8 +10,6 @@
 
 namespace kvsim::testing {
 
-using Sets = std::vector<std::string>;
-
 struct Case {
   std::string name;
   scenario::Scenario (*make)(const Sets&);

@@ -19,8 +19,6 @@ namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using results::Json;
-using Sets = std::vector<std::string>;
-
 const std::string kDrafter = "decode.drafter={type: llama-3.2-1b, draft_length: 3}";
 
 scenario::Scenario two_levels() {

@@ -14,8 +14,6 @@ namespace {
 
 using results::Json;
 using serving::MemorySplit;
-using Sets = std::vector<std::string>;
-
 constexpr std::int64_t kBlock = 16 * 131'072;
 
 MemorySplit split(const Sets& sets) {

@@ -8,10 +8,9 @@
 #include "planner/experiment.h"
 #include "planner/policy_words.h"
 #include "sim/scenario/scenario.h"
+#include "tests/support/sets.h"
 
 namespace kvsim::testing {
-
-using Sets = std::vector<std::string>;
 
 /// Llama-3-8B on one A100, its small model on another: prompts of 10 chunks of 512 tokens (131,072 bytes each, 64 MiB a
 /// chunk) and a query of 64. All chunks fit into host memory.

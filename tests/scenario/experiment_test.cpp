@@ -15,8 +15,6 @@ namespace {
 using planner::ExperimentOptions;
 using planner::ExperimentResult;
 using planner::run_experiment;
-using Sets = std::vector<std::string>;
-
 /// Random arrivals, lengths and acceptance, so that seeds matter.
 scenario::Scenario random_scenario(int replications, const Sets& more = {}) {
   Sets sets = {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/sets.h"
+
 namespace kvsim::testing {
 
 /// Where the difference between the two values must be seen.
@@ -22,8 +24,8 @@ enum class Effect {
 
 struct KeyRow {
   std::string key;
-  std::vector<std::string> base;  ///< changes to the small scenario for both runs
-  std::string a, b;               ///< the two values; with a "=" the whole assignment
+  Sets base;         ///< changes to the small scenario for both runs
+  std::string a, b;  ///< the two values; with a "=" the whole assignment
   Effect effect = Effect::measured;
 
   /// For the name of its test.

@@ -3,8 +3,6 @@
 namespace kvsim::testing {
 namespace {
 
-using Sets = std::vector<std::string>;
-
 /// A link without collectives: its own figures count.
 const Sets kSixteen = {"cluster.gpu.tensor_parallel=16", "cluster.gpu.peer_link=ethernet-100g"};
 /// Routed experts with fitted times, on four GPUs.

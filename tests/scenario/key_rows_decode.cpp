@@ -3,8 +3,6 @@
 namespace kvsim::testing {
 namespace {
 
-using Sets = std::vector<std::string>;
-
 const std::string kCompressor = "decode.compressor";
 const Sets kLossy = {"decode.policy=lossy", "schedule.policy=fcfs"};
 const Sets kQuantised = {"decode={policy: draft_verify, compressor: kivi-2bit, draft_length: 20}"};

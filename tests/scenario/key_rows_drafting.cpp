@@ -3,8 +3,6 @@
 namespace kvsim::testing {
 namespace {
 
-using Sets = std::vector<std::string>;
-
 /// Llama 3.2 1B proposes tokens, every step verifies them.
 Sets drafted(Sets more = {}) {
   more.insert(more.begin(), {"decode={policy: drafter, drafter: {type: llama-3.2-1b}}", "schedule.policy=fcfs"});

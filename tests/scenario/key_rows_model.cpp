@@ -3,8 +3,6 @@
 namespace kvsim::testing {
 namespace {
 
-using Sets = std::vector<std::string>;
-
 const Sets kDeepseek = {"model=deepseek-v3", "cluster.gpu.type=h200", "cluster.gpu.tensor_parallel=8",
                         "cluster.gpu.memory_fraction=0.9"};
 

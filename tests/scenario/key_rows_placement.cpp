@@ -3,8 +3,6 @@
 namespace kvsim::testing {
 namespace {
 
-using Sets = std::vector<std::string>;
-
 std::string lru(const std::string& more = "") {
   return "placement={policy: lru" + more + "}";
 }

@@ -3,8 +3,6 @@
 namespace kvsim::testing {
 namespace {
 
-using Sets = std::vector<std::string>;
-
 /// Prompts that share blocks, a minute apart, loaded from and written to the storage node.
 Sets prefixes(Sets more = {}) {
   more.insert(more.begin(),

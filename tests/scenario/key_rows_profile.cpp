@@ -6,8 +6,6 @@
 namespace kvsim::testing {
 namespace {
 
-using Sets = std::vector<std::string>;
-
 const std::string kProfile = "cluster.gpu.profile";
 const Sets kNamed = {kProfile + "=h100-vllm"};
 const Sets kSlowWrites = {kProfile + "=h100-vllm", "cluster.host.link.write=0.1 GB/s"};

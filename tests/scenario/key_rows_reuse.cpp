@@ -3,8 +3,6 @@
 namespace kvsim::testing {
 namespace {
 
-using Sets = std::vector<std::string>;
-
 /// A task that differs from a shipped one.
 std::string task(const std::string& change) {
   return "workload.tasks=[{base: samsum, " + change + "}]";

@@ -7,8 +7,6 @@
 namespace kvsim::testing {
 namespace {
 
-using Sets = std::vector<std::string>;
-
 const Sets kOpen = {"workload={arrivals: {rate: 5/s}, requests: 20, context: 8k tokens, output: 100 tokens}"};
 const Sets kBursty = {
     "workload={arrivals: {process: gamma, rate: 5/s}, requests: 20, context: 8k tokens, output: 100 tokens}"};

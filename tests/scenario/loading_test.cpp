@@ -12,8 +12,6 @@
 namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
-using Sets = std::vector<std::string>;
-
 /// What loading this complains of.
 std::string complaint(const Sets& sets) {
   try {

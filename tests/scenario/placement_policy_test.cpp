@@ -13,8 +13,6 @@ namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using planner::with_policy;
-using Sets = std::vector<std::string>;
-
 scenario::ScenarioFile stored_file(const std::string& placement, Sets more = {}) {
   more.insert(more.begin(), "placement={" + placement + "}");
   return small_file(placed(more));

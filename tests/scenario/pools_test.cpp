@@ -13,7 +13,6 @@
 namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
-using Sets = std::vector<std::string>;
 using models::Path;
 
 TEST(Pools, AreWhatTheirKeysSay) {

@@ -15,8 +15,6 @@
 namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
-using Sets = std::vector<std::string>;
-
 scenario::Scenario again(const scenario::Scenario& s) {
   return scenario::load_scenario_text(resolved_yaml(s), "resolved.yaml");
 }

@@ -15,8 +15,6 @@ using planner::with_policy;
 using scenario::Scenario;
 using scenario::ScenarioFile;
 using serving::PrefillKind;
-using Sets = std::vector<std::string>;
-
 ScenarioFile chunks(Sets more = {}) {
   return small_file(blended(std::move(more)));
 }

@@ -10,8 +10,6 @@ namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using planner::with_policy;
-using Sets = std::vector<std::string>;
-
 std::string policies(const scenario::Scenario& s) {
   return s.serving.decode.policy + ":" + s.serving.schedule.policy;
 }

@@ -16,7 +16,6 @@
 namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
-using Sets = std::vector<std::string>;
 using serving::Measurements;
 
 constexpr std::int64_t kPrompt = 16000;

@@ -254,7 +254,6 @@ TEST(Tokenising, HowLongItsThreadsWereAtWorkIsMeasured) {
 }
 
 TEST(Engine, ComparesWhatItCanServe) {
-  using Sets = std::vector<std::string>;
   const auto compared = [](const std::string& engine) {
     return planner::default_policies(small_scenario(
         {"prefill=recompute", "decode={policy: full_kv}", "schedule={policy: fcfs, engine: " + engine + "}"}));

@@ -9,8 +9,6 @@
 namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
-using Sets = std::vector<std::string>;
-
 Sets mixture(const Sets& more) {
   Sets sets = {"model=deepseek-v3",         "cluster.gpu={type: h200, tensor_parallel: 8, memory_fraction: 0.9}",
                "prefill=recompute",         "decode={policy: full_kv}",

@@ -20,8 +20,6 @@ namespace {
 
 using serving::Measurements;
 
-using Sets = std::vector<std::string>;
-
 const char* const kPolicies[] = {"speculative_prefetch", "fetch_on_demand", "quantised_only", "full_offload"};
 
 Sets sets(const std::string& policy, Sets more = {}) {

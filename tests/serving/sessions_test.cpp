@@ -9,8 +9,6 @@
 namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
-using Sets = std::vector<std::string>;
-
 /// Prompts computed and decoded with full KV. `load`: of the workload, with what follows on it.
 Sets talk(const std::string& load, const std::string& sessions, const Sets& more = {}) {
   Sets sets{"decode={policy: full_kv}", "schedule.policy=fcfs", "prefill=recompute",

@@ -7,6 +7,7 @@
 
 #include "planner/experiment.h"
 #include "sim/scenario/scenario.h"
+#include "tests/support/sets.h"
 
 namespace kvsim::testing {
 
@@ -27,9 +28,6 @@ prefill: stored
 decode: {policy: draft_verify, compressor: kvzip, keep_ratio: 0.25, draft_length: 20}
 schedule: {policy: staggered}
 )";
-
-/// Settings, as of --set.
-using Sets = std::vector<std::string>;
 
 inline Sets with(Sets sets, const std::string& set) {
   sets.push_back(set);
