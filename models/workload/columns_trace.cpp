@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "models/schema/units.h"
@@ -39,6 +41,8 @@ class Rows {
   virtual bool next() = 0;
   /// Of the current row, until the next.
   [[nodiscard]] virtual Cell cell(std::size_t n) const = 0;
+  /// Takes the list of the current row, and where it is in its line.
+  virtual std::pair<std::vector<std::uint64_t>, std::size_t> take_blocks() { return {}; }
 };
 
 class CsvRows final : public Rows {
@@ -57,12 +61,18 @@ class CsvRows final : public Rows {
 
 class JsonRows final : public Rows {
  public:
-  JsonRows(LineReader& lines, std::span<const std::string_view> names)
-      : lines_(lines), names_(names), shape_(fmt::format("{}", fmt::join(names, ", "))), cells_(names.size()) {}
+  /// `blocks`: name of the member that is a list; empty: none is.
+  JsonRows(LineReader& lines, std::span<const std::string_view> names, std::string_view blocks)
+      : lines_(lines),
+        names_(names),
+        blocks_(blocks),
+        shape_(fmt::format("{}{}{}", fmt::join(names, ", "), blocks.empty() ? "" : ", ", blocks)),
+        cells_(names.size()) {}
 
   bool next() override {
     if (!lines_.next()) return false;
     for (std::size_t n = 0; n < names_.size(); ++n) cells_[n] = {names_[n], {}, kMissing};
+    list_byte_ = kMissing;
     JsonLine line(lines_, "request", shape_);
     line.each_member(parser_, [&](json::field& field) { read(line, field); });
     for (const Cell& cell : cells_) {
@@ -74,13 +84,39 @@ class JsonRows final : public Rows {
   }
 
   [[nodiscard]] Cell cell(std::size_t n) const override { return cells_[n]; }
+  std::pair<std::vector<std::uint64_t>, std::size_t> take_blocks() override {
+    if (list_byte_ == kMissing)
+      lines_.fail(0, fmt::format("{} is missing, expected an object with {}", blocks_, shape_));
+    return {std::move(list_), list_byte_};
+  }
 
  private:
   static constexpr std::size_t kMissing = static_cast<std::size_t>(-1);
 
+  void read_list(JsonLine& line, json::field& field) {
+    json::value value = field.value();
+    const std::string_view token = value.raw_json_token();
+    json::array list;
+    if (value.get_array().get(list) != simdjson::SUCCESS) line.wrong(blocks_, token, "a list of block numbers");
+    if (list_byte_ != kMissing) {
+      lines_.fail(line.byte_of(token.data()), fmt::format("{} is there twice, expected it once", blocks_));
+    }
+    list_byte_ = line.byte_of(token.data());
+    list_.clear();
+    line.each_item(list, [&](json::value item) {
+      const std::string_view item_token = item.raw_json_token();
+      std::uint64_t block = 0;
+      if (item.get_uint64().get(block) != simdjson::SUCCESS) {
+        line.wrong(fmt::format("an entry of {}", blocks_), item_token, "a whole number, 0 or more");
+      }
+      list_.push_back(block);
+    });
+  }
+
   void read(JsonLine& line, json::field& field) {
     std::string_view key;
     if (field.unescaped_key().get(key) != simdjson::SUCCESS) line.malformed_here();
+    if (!blocks_.empty() && key == blocks_) return read_list(line, field);
     for (Cell& cell : cells_) {
       if (cell.name != key) continue;
       json::value value = field.value();
@@ -103,7 +139,10 @@ class JsonRows final : public Rows {
 
   LineReader& lines_;
   std::span<const std::string_view> names_;
+  std::string_view blocks_;
   std::string shape_;
+  std::vector<std::uint64_t> list_;
+  std::size_t list_byte_ = kMissing;
   json::parser parser_;
   std::vector<Cell> cells_;
 };
@@ -206,8 +245,8 @@ std::string problem_with(const TraceColumns& columns) {
     return "expected the names of arrival, prompt and output";
   }
   std::vector<std::string_view> names;
-  for (const std::string* name :
-       {&columns.arrival, &columns.prompt, &columns.output, &columns.session, &columns.end, &columns.parent}) {
+  for (const std::string* name : {&columns.arrival, &columns.prompt, &columns.output, &columns.session, &columns.end,
+                                  &columns.parent, &columns.blocks}) {
     if (name->empty()) continue;
     for (const std::string_view other : names) {
       if (other == *name) return fmt::format("\"{}\" is named twice, expected a column for each", *name);
@@ -219,6 +258,10 @@ std::string problem_with(const TraceColumns& columns) {
   }
   if (!columns.parent.empty() && columns.session.empty()) {
     return "parent is the session whose turn began another: name session too";
+  }
+  if (columns.blocks.empty() != (columns.block_tokens == 0)) {
+    return columns.blocks.empty() ? "block_size is of blocks: name blocks too"
+                                  : "blocks are of a size: give block_size too";
   }
   return {};
 }
@@ -242,8 +285,9 @@ void read_columns_trace(LineReader& lines, TraceBuilder& trace) {
   const bool objects = begin != std::string_view::npos && first[begin] == '{';
   lines.hold();
   if (objects) {
-    rows = std::make_unique<JsonRows>(lines, names);
+    rows = std::make_unique<JsonRows>(lines, names, columns->blocks);
   } else {
+    if (!columns->blocks.empty()) lines.fail(0, "is CSV, which has no lists, expected JSON lines for blocks");
     rows = std::make_unique<CsvRows>(lines, names);
   }
   Clock clock(lines, columns->time);
@@ -285,7 +329,17 @@ void read_columns_trace(LineReader& lines, TraceBuilder& trace) {
                                             parent.name, parent.text.substr(0, 40), name.name));
       }
     }
-    trace.add(at_ns - *start_ns, arrival.byte, prompt, output, {}, turn);
+    std::vector<std::uint64_t> blocks;
+    if (!columns->blocks.empty()) {
+      std::size_t byte = 0;
+      std::tie(blocks, byte) = rows->take_blocks();
+      const std::int64_t most = (prompt + columns->block_tokens - 1) / columns->block_tokens;
+      if (std::ssize(blocks) > most) {
+        lines.fail(byte, fmt::format("{} has {} blocks, expected at most {} of {} tokens for a prompt of {}",
+                                     columns->blocks, blocks.size(), most, columns->block_tokens, prompt));
+      }
+    }
+    trace.add(at_ns - *start_ns, arrival.byte, prompt, output, std::move(blocks), turn);
   }
 }
 

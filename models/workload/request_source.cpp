@@ -26,7 +26,7 @@ RequestClass only_class(const GeneratedWorkload& workload) {
 }  // namespace
 
 RequestSource::RequestSource(const GeneratedWorkload& workload, WorkloadStreams streams)
-    : with_blocks_(workload.with_blocks), streams_(std::move(streams)) {
+    : with_blocks_(workload.with_blocks), with_answers_(workload.with_answers), streams_(std::move(streams)) {
   const bool has_prefix_streams = streams_.prefixes && streams_.prefix_lengths;
   const bool needs_named = workload.sessions || !workload.classes.empty();
   if (!streams_.arrivals || !streams_.prompts || !streams_.outputs || (workload.prefixes && !has_prefix_streams) ||
@@ -140,7 +140,8 @@ void RequestSource::add_prefix(RequestSpec& request, Kind& kind) {
 /// Whole blocks alone: of one that is partly filled, the next turn has the rest, too, and it is not the same.
 void RequestSource::add_session_blocks(RequestSpec& request) const {
   if (!with_blocks_) return;
-  const std::int64_t whole = request.prompt_tokens / SharedPrefixes::block_tokens * SharedPrefixes::block_tokens;
+  const std::int64_t tokens = request.prompt_tokens + (with_answers_ ? request.output_tokens : 0);
+  const std::int64_t whole = tokens / SharedPrefixes::block_tokens * SharedPrefixes::block_tokens;
   const auto& prefixes = kinds_.front().prefixes;
   const std::uint64_t identity = sessions_->identity(request.session);
   request.prefix_blocks = prefixes && request.context >= 0

@@ -23,7 +23,8 @@ struct RequestSpec {
   std::int64_t arrival_ns = 0;               ///< since the start of the workload
   std::int64_t prompt_tokens = 0;            ///< >= 1
   std::int64_t output_tokens = 0;            ///< >= 1
-  std::vector<std::uint64_t> prefix_blocks;  ///< chained block hashes where the workload has them, else empty
+  std::vector<std::uint64_t> prefix_blocks;  ///< chained block hashes where the workload has them, else empty; beyond
+                                             ///< the prompt they are the answer's
   std::int64_t context = -1;                 ///< shared prefix that the prompt begins with, numbered from 0; -1: none
   std::int64_t context_tokens = 0;           ///< of that prefix
   std::vector<std::uint64_t> chunks{};       ///< shared chunks that the prompt begins with, numbered from 0, in order
@@ -69,6 +70,7 @@ struct GeneratedWorkload {
   std::optional<SessionSpec> sessions{};       ///< absent: every request stands alone; not together with chunks
   std::vector<RequestClass> classes{};         ///< in place of prompt, output and prefixes; not together with chunks or
                                                ///< sessions
+  bool with_answers = false;                   ///< with blocks and sessions: blocks of the answers, too
 };
 
 class RequestSource {
@@ -121,7 +123,7 @@ class RequestSource {
   std::optional<SharedChunks> chunks_;
   std::optional<Sessions> sessions_;
   std::int64_t chunk_tokens_ = 0;
-  bool with_blocks_ = false;
+  bool with_blocks_ = false, with_answers_ = false;
   bool shares_prefixes_ = false;
   WorkloadStreams streams_;
   std::uint64_t next_id_ = 0;

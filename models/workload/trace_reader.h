@@ -51,6 +51,9 @@ struct TraceColumns {
   std::string parent;   ///< the session whose turn began this one, as a sub-agent; empty: not recorded
   std::string end;      ///< when a request was answered, in the form of arrival; empty: not recorded
   TimeForm time = TimeForm::found;
+  std::string blocks{};  ///< JSON lines: numbers of the prompt's whole blocks of block_tokens each, such that equal
+                         ///< numbers are equal blocks after equal beginnings; empty: not recorded
+  std::int64_t block_tokens = 0;  ///< of each of these
 
   friend bool operator==(const TraceColumns&, const TraceColumns&) = default;
 };

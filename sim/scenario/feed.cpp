@@ -27,13 +27,15 @@ models::WorkloadStreams streams(std::uint64_t seed) {
           named("prefix lengths"), of_request,       by_name};
 }
 
-models::RequestSource source(const WorkloadConfig& workload, bool with_blocks, std::uint64_t seed) {
+models::RequestSource source(const WorkloadConfig& workload, bool with_blocks, std::uint64_t seed,
+                             bool with_answers = false) {
   models::GeneratedWorkload generated{workload.context.value_or(models::LengthSpec{}),
                                       workload.output.value_or(models::LengthSpec{}),
                                       workload.arrivals,
                                       workload.prefixes,
                                       with_blocks,
                                       workload.chunks};
+  generated.with_answers = with_answers;
   if (workload.sessions) generated.sessions = workload.sessions->spec;
   for (const ClassInput& of : workload.classes) generated.classes.push_back(of.requests);
   return {generated, streams(seed)};
@@ -42,7 +44,7 @@ models::RequestSource source(const WorkloadConfig& workload, bool with_blocks, s
 /// Whether requests are told what they share by blocks: nothing else does.
 bool with_blocks(const Scenario& scenario) {
   const auto& placement = scenario.serving.placement;
-  return scenario.serving.cluster.pools.has_value() ||
+  return scenario.serving.cluster.pools.has_value() || scenario.serving.schedule.prefix_caching ||
          (placement && placement->granularity == models::Granularity::blocks);
 }
 
@@ -178,8 +180,8 @@ class TraceFeed final : public serving::RequestFeed, private serving::TurnFeed {
 
 class GeneratedFeed final : public serving::RequestFeed, private serving::TurnFeed {
  public:
-  GeneratedFeed(const WorkloadConfig& workload, bool with_blocks, std::uint64_t seed)
-      : source_(source(workload, with_blocks, seed)),
+  GeneratedFeed(const WorkloadConfig& workload, bool with_blocks, std::uint64_t seed, bool with_answers)
+      : source_(source(workload, with_blocks, seed, with_answers)),
         left_(workload.endless()  ? -1
               : workload.sessions ? workload.sessions->count
                                   : workload.requests),
@@ -211,7 +213,8 @@ class GeneratedFeed final : public serving::RequestFeed, private serving::TurnFe
 }  // namespace
 
 std::int64_t TraceInput::block_tokens() const {
-  std::int64_t tokens = models::find_trace_format(format).block_tokens;
+  std::int64_t tokens =
+      columns && columns->block_tokens > 0 ? columns->block_tokens : models::find_trace_format(format).block_tokens;
   for (const TraceInput& other : overlay) tokens = std::max(tokens, other.block_tokens());
   return tokens;
 }
@@ -222,7 +225,8 @@ std::unique_ptr<serving::RequestFeed> make_feed(const Scenario& scenario, std::u
 
 std::unique_ptr<serving::RequestFeed> make_feed(const Scenario& scenario, std::uint64_t seed, bool blocks) {
   const WorkloadConfig& workload = scenario.workload;
-  if (!workload.trace) return std::make_unique<GeneratedFeed>(workload, blocks, seed);
+  if (!workload.trace)
+    return std::make_unique<GeneratedFeed>(workload, blocks, seed, scenario.serving.schedule.prefix_caching);
   const std::int64_t block_tokens =
       workload.recorded_prompts() ? workload.trace->block_tokens() : source(workload, blocks, seed).block_tokens();
   return std::make_unique<TraceFeed>(scenario.trace, blocks ? block_tokens : 0, *workload.trace);

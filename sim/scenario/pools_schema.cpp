@@ -186,6 +186,7 @@ constexpr std::array kReplicaKeys{
     ReplicaKey{"schedule.batch_wait", "nodes of pools hold nobody back: remove this key"},
     ReplicaKey{"schedule.unplaced", "belongs to the staggered schedule of replicas: remove this key"},
     ReplicaKey{"schedule.blocking_loads", "nodes of pools load beside decoding: remove this key"},
+    ReplicaKey{"schedule.prefix_caching", "nodes of pools find prefixes in their memory anyway: remove this key"},
     ReplicaKey{"schedule.prefill_order", "nodes of pools compute prompts beside decoding: remove this key"},
     ReplicaKey{"schedule.reserve", "nodes of pools reserve prompts: remove this key"},
     ReplicaKey{"schedule.preempted", "nodes of pools preempt nobody: remove this key"},

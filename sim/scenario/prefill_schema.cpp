@@ -248,21 +248,40 @@ void complete_reuse(Scenario& s, const models::Catalogue& catalogue, const Repor
   set_prefill(s, s.serving.prefill);
 }
 
-void check_prefixes(const Scenario& s, const Reporter& report) {
-  if (s.serving.prefill != serving::PrefillKind::prefix_cache || has_prefix_blocks(s)) return;
+namespace {
+
+/// For a key that says that prompts' blocks are found again: `what` it says, and what to do without.
+void check_blocks(const Scenario& s, const Reporter& report, const char* key, const char* what, const char* as_they_are,
+                  const char* instead) {
+  if (has_prefix_blocks(s)) return;
   if (s.workload.recorded_prompts()) {
-    report.fail("prefill",
-                fmt::format("prefix_cache needs requests that say which blocks of their prompts they share, "
-                            "and traces of format {} do not: prefill: recompute takes prompts as they are; "
-                            "trace.arrivals_only: true takes when they arrive alone, beside context, output "
-                            "and prefixes of your own; traces with hashes of blocks are mooncake and bailian",
-                            s.workload.trace->format));
+    report.fail(key, fmt::format("{} needs requests that say which blocks of their prompts they share, "
+                                 "and traces of format {} do not: {} takes prompts as they are; "
+                                 "trace.arrivals_only: true takes when they arrive alone, beside context, output "
+                                 "and prefixes of your own; traces with hashes of blocks are mooncake and bailian",
+                                 what, s.workload.trace->format, as_they_are));
   }
-  report.fail("prefill",
-              "prefix_cache needs requests that say which blocks of their prompts they share, and this workload's say "
-              "nothing: give workload.prefixes, workload.chunks or workload.sessions, use a trace with hashes of "
-              "blocks (mooncake, bailian), or "
-              "prefill: stored");
+  report.fail(key, fmt::format("{} needs requests that say which blocks of their prompts they share, and this "
+                               "workload's say nothing: give workload.prefixes, workload.chunks or workload.sessions, "
+                               "use a trace with hashes of blocks (mooncake, bailian), or {}",
+                               what, instead));
+}
+
+}  // namespace
+
+void check_prefixes(const Scenario& s, const Reporter& report) {
+  if (s.serving.prefill == serving::PrefillKind::prefix_cache) {
+    check_blocks(s, report, "prefill", "prefix_cache", "prefill: recompute", "prefill: stored");
+  }
+  if (!s.serving.schedule.prefix_caching) return;
+  const char* key = "schedule.prefix_caching";
+  check_blocks(s, report, key, "it", "leaving it out", "leave it out");
+  const std::int64_t shared = make_feed(s, s.serving.run.seed)->prefix_block_tokens();
+  if (shared % s.serving.schedule.block_tokens != 0) {
+    report.fail(key, fmt::format("this workload's requests share blocks of {} tokens, and KV is kept in blocks of {}, "
+                                 "which do not fill them: use a schedule.block_size that does",
+                                 shared, s.serving.schedule.block_tokens));
+  }
 }
 
 }  // namespace kvsim::scenario

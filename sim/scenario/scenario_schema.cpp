@@ -233,6 +233,10 @@ ObjectSchema<models::TraceColumns> columns_schema() {
   s.optional("end", &TraceColumns::end, text(), "when it was answered, in the form of arrival (with session)");
   s.optional("parent", &TraceColumns::parent, text(),
              "of a sub-agent's session, the session whose turn began it (with session); nothing or null: none did");
+  s.optional("blocks", &TraceColumns::blocks, text(),
+             "JSON lines: list of numbers of the prompt's whole blocks; equal numbers are equal blocks after equal "
+             "beginnings");
+  s.optional("block_size", &TraceColumns::block_tokens, tokens().at_most(65536), "tokens of each of these");
   s.optional("time", &TraceColumns::time,
              choice<TimeForm>({{"found", TimeForm::found, "dates, or time since 1970, as the first request has it"},
                                {"date", TimeForm::date, "ISO 8601"},

@@ -75,6 +75,9 @@ ObjectSchema<serving::ScheduleConfig> schedule_schema() {
   s.optional("blocking_loads", &ScheduleConfig::blocking_loads, boolean(),
              "an iteration waits for the KV of stored prompts that enter with it, and all who decode with it "
              "(LMCache below vLLM unless enable_async_loading); by default it comes beside iterations");
+  s.optional("prefix_caching", &ScheduleConfig::prefix_caching, boolean(),
+             "blocks that a prompt has in common with earlier ones are in GPU memory once, and are not computed again "
+             "where they are still there (vLLM: enable_prefix_caching)");
   s.optional("prefill_order", &ScheduleConfig::prefill_order, models::prefill_order_words(),
              "how prompts and decoding share iterations; by default mixed");
   s.optional("reserve", &ScheduleConfig::reservation, models::kv_reservation_words(),

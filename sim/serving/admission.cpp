@@ -76,7 +76,8 @@ void Admission::choose_residency(Request& r) const {
 
 bool Admission::has_memory_for(const Request& r) {
   if (!knows_need_of(r)) {
-    need_ = {&r, roster_.changes(), demand_.admission(r)};
+    const std::int64_t shared = memory_.in_use(r.kv, memory_.there(r.kv, demand_.findable_blocks(r)));
+    need_ = {&r, roster_.changes(), demand_.admission(r) - shared};
     if (env_.decode.verifies) {
       need_.held = std::min(need_.admission, demand_.decoding(r));
       need_.reload = r.resident ? 0 : reloads_.full_kv().reservation(r);
@@ -115,11 +116,16 @@ std::optional<Admitted> Admission::try_next(std::int64_t budget) {
   const bool stored = env_.config.prefill == PrefillKind::stored;
   const std::int64_t loadable = demand_.loadable_tokens(r);
   if ((stored || demand_.offloads(r)) && !memory_.hold_in_host(r.kv, demand_.in_host(r))) return {};
-  std::int64_t findable = env_.geometry.bytes_of_full_blocks(r.prefill_done);
+  const std::int64_t shared = memory_.there(r.kv, demand_.findable_blocks(r));
+  memory_.share(r.kv, shared);
+  std::int64_t findable = std::max<std::int64_t>(env_.geometry.bytes_of_full_blocks(r.prefill_done) - r.kv.shared(), 0);
+  // What follows the blocks that it shared is found where they are.
+  if (shared < KvHoldings::named(r.kv, demand_.blocks_of(r.prefill_done))) findable = 0;
   // The last tokens go first, and windows that ended before them, or states, are gone already.
   const bool whole = !env_.geometry.continues_anywhere(r.prefill_done);
   if (whole && memory_.found(r.kv, findable) < findable) findable = 0;
   const std::int64_t cached = memory_.take_back(r.kv, findable);
+  const std::int64_t found = env_.geometry.tokens_of_full_blocks(r.kv.shared() + cached);
   KVSIM_ALWAYS(memory_.resize(r.kv, demand_.admission(r)), "memory that was available could not be reserved");
 
   std::int64_t load_bytes = 0;
@@ -132,9 +138,15 @@ std::optional<Admitted> Admission::try_next(std::int64_t budget) {
     put_off_ = true;
     return {};
   }
-  if (r.admission == 0) (loadable > 0 ? host_tier_.hits : host_tier_.misses) += 1;
+  if (r.admission == 0) {
+    (loadable > 0 ? host_tier_.hits : host_tier_.misses) += 1;
+    if (env_.config.schedule.prefix_caching) {
+      env_.measured.prefix.on_node_tokens += found;
+      env_.measured.prefix.prefilled_tokens += r.prompt - found;
+    }
+  }
   roster_.admit_next();
-  return Admitted{r, load_bytes, env_.geometry.tokens_of_full_blocks(cached)};
+  return Admitted{r, load_bytes, found};
 }
 
 void Admission::finish_measuring() const {

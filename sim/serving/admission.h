@@ -87,7 +87,8 @@ class Admission {
   /// Of the next request, as it was worked out last; it changes with what is stored of it, and when somebody comes or
   /// goes.
   [[nodiscard]] bool knows_need_of(const Request& r) const {
-    return need_.of == &r && need_.changes == roster_.changes() && !env_.prompts.stores();
+    const bool blocks_come = env_.config.schedule.prefix_caching && !roster_.prefilling().empty();
+    return need_.of == &r && need_.changes == roster_.changes() && !env_.prompts.stores() && !blocks_come;
   }
   [[nodiscard]] bool has_memory_for(const Request& r);
   [[nodiscard]] bool has_needed_memory() const;

@@ -340,6 +340,32 @@ void check_shared_layers(const ServingConfig& config) {
   check_heads(m.state.heads, "heads", "state");
 }
 
+/// Blocks of GPU memory that requests share: where each holds all of its KV, in blocks alone, on GPUs that have all of
+/// it in common. `plain`: see below.
+void check_prefix_caching(const ServingConfig& config, const DecodePolicy& decode, bool plain) {
+  if (!config.schedule.prefix_caching) return;
+  const auto refuse = [](std::string why) { throw ConfigurationError("schedule.prefix_caching", std::move(why)); };
+  if (!plain || decode.keeps_full || decode.offloads() || decode.holds_part()) {
+    refuse(
+        fmt::format("what requests share in GPU memory is known where they hold their full KV and nothing else, and "
+                    "decode policy {} does something else: use full_kv, or remove this key",
+                    decode.name));
+  }
+  if (config.placement || config.prefill != PrefillKind::recompute) {
+    refuse(
+        "prompts that are loaded from elsewhere and found in GPU memory, too, are not described: use prefill: "
+        "recompute without a placement, or remove this key");
+  }
+  if (config.cluster.parallel.attention_data > 1) {
+    refuse(
+        "ranks with attention of their own share no blocks, and which rank a request goes to is not described: "
+        "remove this key, or use cluster.gpu.attention_data_parallel 1");
+  }
+  if (const std::string kept = kept_otherwise(config.model); !kept.empty()) {
+    refuse(kept + ": what a prefix leaves of that is not described: remove this key");
+  }
+}
+
 /// Rules of engines that are known for steps which give one token of each request from its own KV.
 void check_engine_rules(const ServingConfig& config, const DecodePolicy& decode) {
   const bool plain = !decode.verifies && !decode.drafter && !decode.fetches() && !decode.low_bit_copy;
@@ -356,6 +382,7 @@ void check_engine_rules(const ServingConfig& config, const DecodePolicy& decode)
         fmt::format("what becomes of {} while iterations wait for what is loaded is not known: load beside iterations",
                     plain ? "chunks that are computed in iterations" : "drafts, reloads and fetches"));
   }
+  check_prefix_caching(config, decode, plain);
   if (config.schedule.reserves_output() && (!plain || decode.holds_part())) {
     throw ConfigurationError("schedule.reserve",
                              fmt::format("prompt_and_output reserves the full KV of all tokens, and decode policy {} "

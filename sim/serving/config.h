@@ -231,6 +231,7 @@ struct ScheduleConfig {
   std::int64_t receive_interval = 1;          ///< iterations of decoding alone between two looks at new requests
   BatchWait batch_wait;
   bool blocking_loads = false;                        ///< no step begins while KV of prompts comes that was stored
+  bool prefix_caching = false;                        ///< prompts find what GPU memory has of them, and share it
   std::optional<models::PrefillOrder> prefill_order;  ///< none: mixed
   std::optional<models::KvReservation> reservation;   ///< none: prompt
   std::optional<models::PreemptedKv> preempted;       ///< none: dropped

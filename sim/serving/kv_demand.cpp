@@ -4,12 +4,14 @@
 
 namespace kvsim::serving {
 
-KvDemand::KvDemand(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry)
+KvDemand::KvDemand(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
+                   std::int64_t prefix_tokens)
     : config_(config),
       decode_(decode),
       geometry_(geometry),
       draft_room_(serving::draft_room(config.decode, decode)),
-      proposed_(most_proposed(config.decode, decode)) {}
+      proposed_(most_proposed(config.decode, decode)),
+      prefix_tokens_(prefix_tokens) {}
 
 std::int64_t KvDemand::decoding(const Request& r) const {
   if (r.direct) return geometry_.full_reservation(r.attended() + 1 + proposed_);

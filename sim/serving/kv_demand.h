@@ -12,8 +12,10 @@ namespace kvsim::serving {
 
 class KvDemand {
  public:
-  /// All of it outlives this. `decode`: the configured policy.
-  KvDemand(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry);
+  /// All of it outlives this. `decode`: the configured policy; `prefix_tokens`: of blocks that requests share, 0: they
+  /// share none.
+  KvDemand(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
+           std::int64_t prefix_tokens = 0);
 
   /// Its full KV is in host memory.
   [[nodiscard]] bool offloads(const Request& r) const { return decode_.offloads() && !r.resident; }
@@ -32,6 +34,14 @@ class KvDemand {
     return config_.schedule.caches_preempted() && config_.prefill == PrefillKind::recompute && !decode_.verifies &&
            !offloads(r) && !holds_part(r);
   }
+
+  // Of blocks of prefix_tokens each that requests share.
+  /// Whole blocks of its first tokens.
+  [[nodiscard]] std::int64_t blocks_of(std::int64_t tokens) const {
+    return prefix_tokens_ > 0 ? tokens / prefix_tokens_ : 0;
+  }
+  /// Those that it may find: at least one token of what it computes is left.
+  [[nodiscard]] std::int64_t findable_blocks(const Request& r) const { return blocks_of(r.prefill_target - 1); }
 
   // Bytes of GPU memory.
   /// While it decodes.
@@ -52,6 +62,7 @@ class KvDemand {
   const KvGeometry& geometry_;
   std::int64_t draft_room_;  // tokens beyond the context that a step or a round may bring
   std::int64_t proposed_;    // at most, by an auxiliary drafter in one step
+  std::int64_t prefix_tokens_;
 };
 
 }  // namespace kvsim::serving

@@ -8,15 +8,25 @@
 namespace kvsim::serving {
 
 KvHoldings::KvHoldings(const engine::Simulator& simulator, const std::string& group, std::int64_t gpu_bytes,
-                       std::int64_t host_bytes, engine::TraceSink* trace)
+                       std::int64_t host_bytes, engine::TraceSink* trace, std::int64_t block_bytes)
     : simulator_(simulator),
       gpu_(simulator, group + "/KV memory", gpu_bytes, trace),
-      host_(simulator, group + "/host memory", host_bytes, trace) {}
+      host_(simulator, group + "/host memory", host_bytes, trace),
+      block_bytes_(block_bytes) {}
+
+/// What nobody refers to is in memory that is free, and goes where its room is taken.
+bool KvHoldings::reserve(std::int64_t bytes) {
+  if (!gpu_.try_reserve(bytes)) return false;
+  while (gpu_.available() < shared_.cached_bytes()) {
+    KVSIM_ALWAYS(shared_.evict_oldest(), "there is no block to evict");
+  }
+  return true;
+}
 
 bool KvHoldings::resize(Residence& r, std::int64_t bytes) {
   if (bytes <= r.held_) {
     gpu_.release(r.held_ - bytes);
-  } else if (!gpu_.try_reserve(bytes - r.held_)) {
+  } else if (!reserve(bytes - r.held_)) {
     return false;
   }
   held_ += bytes - std::exchange(r.held_, bytes);
@@ -24,8 +34,80 @@ bool KvHoldings::resize(Residence& r, std::int64_t bytes) {
 }
 
 void KvHoldings::grow(std::int64_t bytes) {
-  KVSIM_ALWAYS(gpu_.try_reserve(bytes), "memory that was available could not be reserved");
+  KVSIM_ALWAYS(reserve(bytes), "memory that was available could not be reserved");
   held_ += bytes;
+}
+
+FindableKv& KvHoldings::findable(Residence& r) {
+  if (!r.findable_) r.findable_ = std::make_unique<FindableKv>();
+  return *r.findable_;
+}
+
+void KvHoldings::name_blocks(Residence& r, std::vector<std::uint64_t> hashes) {
+  if (!hashes.empty()) findable(r).hashes_ = std::move(hashes);
+}
+
+std::int64_t KvHoldings::named(const Residence& r, std::int64_t count) {
+  return r.findable_ ? std::min(count, std::ssize(r.findable_->hashes_)) : 0;
+}
+
+std::int64_t KvHoldings::there(const Residence& r, std::int64_t most) const {
+  std::int64_t count = 0;
+  most = named(r, most);
+  while (count < most && shared_.find(r.findable_->hashes_[static_cast<std::size_t>(count)]) != shared_.none) ++count;
+  return count;
+}
+
+std::int64_t KvHoldings::in_use(const Residence& r, std::int64_t count) const {
+  std::int64_t bytes = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const memory::BlockTable::Slot slot = shared_.find(r.findable_->hashes_[static_cast<std::size_t>(i)]);
+    if (shared_[slot].references > 0) bytes += block_bytes_;
+  }
+  return bytes;
+}
+
+void KvHoldings::share(Residence& r, std::int64_t count) {
+  if (count == 0) return;
+  KVSIM_ALWAYS(r.held_ == 0, "a request that holds something takes shared blocks");
+  FindableKv& own = *r.findable_;
+  std::int64_t revived = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    own.referred_.push_back(shared_.find(own.hashes_[static_cast<std::size_t>(i)]));
+    revived += shared_.refer(own.referred_.back());
+  }
+  own.told_ = static_cast<std::size_t>(count);
+  KVSIM_ALWAYS(reserve(revived), "memory that was available could not be reserved");
+  own.shared_ = r.held_ = count * block_bytes_;
+  held_ += own.shared_;
+  held_shared_ += own.shared_;
+}
+
+void KvHoldings::tell(Residence& r, std::int64_t count) {
+  if (!r.findable_) return;
+  FindableKv& own = *r.findable_;
+  const auto until = static_cast<std::size_t>(named(r, count));
+  for (; own.told_ < until; ++own.told_) {
+    const std::uint64_t hash = own.hashes_[own.told_];
+    if (shared_.find(hash) != shared_.none) continue;  // somebody computed the same meanwhile: this copy stays its own
+    own.referred_.push_back(shared_.add(hash, memory::KvForm::full, block_bytes_));
+    shared_.refer(own.referred_.back());
+    own.shared_ += block_bytes_;
+    held_shared_ += block_bytes_;
+  }
+}
+
+void KvHoldings::leave_blocks(Residence& r) {
+  if (!r.findable_) return;
+  FindableKv& own = *r.findable_;
+  std::int64_t freed = 0;
+  for (auto slot = own.referred_.rbegin(); slot != own.referred_.rend(); ++slot) freed += shared_.unrefer(*slot);
+  own.referred_.clear();
+  own.told_ = 0;
+  gpu_.release(freed);
+  r.held_ -= own.shared_;
+  held_ -= own.shared_;
+  held_shared_ -= std::exchange(own.shared_, 0);
 }
 
 bool KvHoldings::stage(Residence& r, std::int64_t bytes, std::int64_t replaced) {
@@ -73,27 +155,28 @@ void KvHoldings::leave_host(Residence& r) {
 
 void KvHoldings::leave_gpu(Residence& r) {
   unstage(r);
+  leave_blocks(r);
   KVSIM_ALWAYS(resize(r, 0), "memory could not be given back");
 }
 
 void KvHoldings::push_out(Residence& r) {
   leave_gpu(r);
-  r.gone_at_ = taken() + gpu_.available();
+  findable(r).gone_at_ = taken() + gpu_.available();
 }
 
 std::int64_t KvHoldings::found(const Residence& r, std::int64_t bytes) const {
-  return std::clamp<std::int64_t>(r.gone_at_ - taken(), 0, bytes);
+  return r.findable_ ? std::clamp<std::int64_t>(r.findable_->gone_at_ - taken(), 0, bytes) : 0;
 }
 
 std::int64_t KvHoldings::take_back(Residence& r, std::int64_t bytes) {
   const std::int64_t there = found(r, bytes);
   taken_back_ += there;
-  r.gone_at_ = 0;
+  if (r.findable_) r.findable_->gone_at_ = 0;
   return there;
 }
 
 bool KvHoldings::reserve_beside(std::int64_t bytes) {
-  if (!gpu_.try_reserve(bytes)) return false;
+  if (!reserve(bytes)) return false;
   beside_ += bytes;
   return true;
 }
@@ -106,6 +189,7 @@ void KvHoldings::release_beside(std::int64_t bytes) {
 void KvHoldings::start_measuring() {
   gpu_.reset_statistics();
   host_.reset_statistics();
+  shared_.reset_statistics();
   staged_level_.reset(simulator_.now());
 }
 
@@ -114,7 +198,10 @@ void KvHoldings::check_conservation(std::int64_t held, std::int64_t staged) cons
   host_.check_conservation();
   KVSIM_ALWAYS(held == held_, "KV memory held differs from the sum over requests");
   KVSIM_ALWAYS(staged == staged_, "KV memory of reloads differs from the sum over requests");
-  KVSIM_ALWAYS(held + staged + beside_ == gpu_.reserved(), "KV memory reserved differs from the sum over requests");
+  KVSIM_ALWAYS(held - held_shared_ + shared_.referred_bytes() + staged + beside_ == gpu_.reserved(),
+               "KV memory reserved differs from the sum over requests");
+  shared_.check_conservation("KV memory");
+  KVSIM_ALWAYS(shared_.cached_bytes() <= gpu_.available(), "KV that nobody refers to takes memory in use");
 }
 
 }  // namespace kvsim::serving

@@ -3,36 +3,54 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "sim/engine/simulator.h"
 #include "sim/engine/statistics.h"
 #include "sim/engine/trace.h"
+#include "sim/memory/block_table.h"
 #include "sim/memory/memory_pool.h"
 
 namespace kvsim::serving {
 
+/// What may be found again of a request's KV. Apart: only those have it whose blocks have names, or that were pushed
+/// out.
+class FindableKv {
+  friend class KvHoldings;
+  friend class Residence;
+  std::vector<std::uint64_t> hashes_;               // of its blocks from the first token on
+  std::vector<memory::BlockTable::Slot> referred_;  // by it, in order
+  std::size_t told_ = 0;                            // blocks that exist and were told of
+  std::int64_t shared_ = 0;                         // bytes of those that it refers to
+  std::int64_t gone_at_ = 0;  // of one that was pushed out: its first byte is the last of so many to be taken
+};
+
 /// Bytes that one request has reserved; KvHoldings writes them.
 class Residence {
  public:
-  [[nodiscard]] std::int64_t held() const { return held_; }      ///< compressed or full KV with room for drafts
+  /// Compressed or full KV with room for drafts; of that, what is in blocks that it shares.
+  [[nodiscard]] std::int64_t held() const { return held_; }
+  [[nodiscard]] std::int64_t shared() const { return findable_ ? findable_->shared_ : 0; }
   [[nodiscard]] std::int64_t staged() const { return staged_; }  ///< full KV streaming in or there for a verification
   [[nodiscard]] std::int64_t in_host() const { return in_host_; }
 
  private:
   friend class KvHoldings;
+  std::unique_ptr<FindableKv> findable_;  // null: nothing is
   std::int64_t held_ = 0;
   std::int64_t staged_ = 0;
   std::int64_t replaced_ = 0;  // compressed copy given up while the full KV is there
   std::int64_t in_host_ = 0;
-  std::int64_t gone_at_ = 0;  // of one that was pushed out: its first byte is the last of so many to be taken
 };
 
 class KvHoldings {
  public:
-  /// Capacities in bytes, >= 0. `simulator` (and `trace`, unless null) must outlive this.
+  /// Capacities in bytes, >= 0. `block_bytes`: of a block that requests share; 0: they share none. `simulator` (and
+  /// `trace`, unless null) must outlive this.
   KvHoldings(const engine::Simulator& simulator, const std::string& group, std::int64_t gpu_bytes,
-             std::int64_t host_bytes, engine::TraceSink* trace);
+             std::int64_t host_bytes, engine::TraceSink* trace, std::int64_t block_bytes = 0);
 
   // GPU memory, in all.
   [[nodiscard]] std::int64_t capacity() const { return gpu_.capacity(); }
@@ -62,6 +80,23 @@ class KvHoldings {
   /// The GPU memory of a request that is over, or pushed out.
   void leave_gpu(Residence& r);
 
+  // Blocks of KV that several requests refer to are there once. One that nobody refers to stays until its room is
+  // taken, those used longest ago first, and of a request from its end.
+  /// Before anything else: the request's blocks, each named by a hash of all tokens up to its end.
+  static void name_blocks(Residence& r, std::vector<std::uint64_t> hashes);
+  /// Of its first `most` blocks, those that are there, up to the first that is not.
+  [[nodiscard]] std::int64_t there(const Residence& r, std::int64_t most) const;
+  /// Bytes of its first `count` blocks, which are there, that others refer to: it needs no room for these.
+  [[nodiscard]] std::int64_t in_use(const Residence& r, std::int64_t count) const;
+  /// It holds its first `count` blocks, which are there, from now on. Precondition: it holds nothing, and they fit.
+  void share(Residence& r, std::int64_t count);
+  /// The KV of its first `count` blocks, or of all if it has fewer, exists: others may refer to those that nobody told
+  /// of before.
+  void tell(Residence& r, std::int64_t count);
+  /// Of `count` blocks, those that it has names for.
+  [[nodiscard]] static std::int64_t named(const Residence& r, std::int64_t count);
+  [[nodiscard]] std::int64_t block_bytes() const { return block_bytes_; }
+
   // What falls free stays as it is until it is taken, in the order in which it fell free, and of one request from its
   // end (as vLLM's queue of free blocks). So the first bytes of a request that is pushed out may still be there.
   /// It leaves, and may come back.
@@ -79,6 +114,7 @@ class KvHoldings {
   /// Ends the warm-up.
   void start_measuring();
   // Since then.
+  [[nodiscard]] std::uint64_t evictions() const { return shared_.evictions(); }  ///< of shared blocks
   [[nodiscard]] std::int64_t reserved_peak() const { return gpu_.high_water(); }
   [[nodiscard]] double reserved_mean() const { return gpu_.mean_reserved(); }
   [[nodiscard]] std::int64_t staged_peak() const { return static_cast<std::int64_t>(staged_level_.peak()); }
@@ -90,13 +126,19 @@ class KvHoldings {
 
  private:
   void set_staged(Residence& r, std::int64_t bytes);
+  bool reserve(std::int64_t bytes);
+  static FindableKv& findable(Residence& r);
+  void leave_blocks(Residence& r);
   /// Bytes of free memory that were taken in order.
   [[nodiscard]] std::int64_t taken() const { return gpu_.lifetime_reserved() - taken_back_; }
 
   const engine::Simulator& simulator_;
   memory::MemoryPool gpu_;
   memory::MemoryPool host_;
+  memory::BlockTable shared_;
+  std::int64_t block_bytes_ = 0;
   std::int64_t held_ = 0;
+  std::int64_t held_shared_ = 0;  // of held_, in shared blocks, each as often as it is referred to
   std::int64_t staged_ = 0;
   std::int64_t beside_ = 0;
   std::int64_t taken_back_ = 0;

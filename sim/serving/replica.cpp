@@ -20,10 +20,11 @@ std::string name_of_replica(int index) {
 
 Replica::Replica(const ReplicaEnvironment& environment, int index, const SchedulePolicyEntry& schedule)
     : env_(environment),
-      demand_(env_.config, env_.decode, env_.geometry),
+      demand_(env_.config, env_.decode, env_.geometry, env_.prefix_tokens),
       gpus_(env_.gpus, *this, name_of_replica(index)),
       memory_(env_.simulator, name_of_replica(index), kv_capacity_bytes(env_.config, env_.geometry),
-              env_.config.cluster.host_memory_bytes, env_.trace),
+              env_.config.cluster.host_memory_bytes, env_.trace,
+              env_.geometry.bytes_of_full_blocks(env_.prefix_tokens)),
       host_link_(make_host_link(env_.fabric, env_.config, env_.decode, name_of_replica(index))),
       interference_(env_.config.cluster.profile.interference, env_.fabric, gpus_.work(), host_link_.lanes),
       use_(env_, name_of_replica(index), gpus_, memory_, roster_, host_link_.to_gpu),
@@ -183,6 +184,7 @@ void Replica::secure_reload_room() {
 void Replica::preempt(Request& r) {
   steady_.leave(r);
   const std::int64_t computed = r.phase == Phase::decoding ? r.context() - 1 : r.prefill_done;  // the last token is new
+  memory_.tell(r.kv, demand_.blocks_of(computed));
   loads_.abandon(r);
   if (r.assembly) Assembly::abandon(r);
   reloads_.abandon(r);
@@ -205,6 +207,7 @@ void Replica::finish(Request& r) {
   log_.finished(r, output_fidelity(env_.config, env_.decode, env_.geometry, r));
   scheduling_.removed(r);
   roster_.leave(r);
+  memory_.tell(r.kv, demand_.blocks_of(r.context() - 1));  // nothing reads its last token
   memory_.leave_gpu(r.kv);
   memory_.leave_host(r.kv);
   admission_.finished();

@@ -68,6 +68,7 @@ struct ReplicaEnvironment : GroupEnvironment {
   transport::Fabric& fabric;
   Requests requests;
   PromptStore& prompts;
+  std::int64_t prefix_tokens = 0;  ///< of a block that requests share in GPU memory; 0: they share none
 };
 
 }  // namespace kvsim::serving

@@ -76,7 +76,8 @@ class ReplicaFleet final : public ServingSystem {
                                     acceptance_,
                                     environment.fabric,
                                     {environment.requests, environment.on_finished, environment.on_released},
-                                    *prompts_};
+                                    *prompts_,
+                                    config_.schedule.prefix_caching ? environment.prefix_block_tokens : 0};
     const SchedulePolicyEntry& schedule = *find_schedule_policy(config_.schedule.policy);
     for (std::int64_t i = 0; i < config_.cluster.replicas; ++i) {
       replicas_.push_back(std::make_unique<Replica>(shared, static_cast<int>(i), schedule));
@@ -95,6 +96,7 @@ class ReplicaFleet final : public ServingSystem {
     if (reason.empty()) reason = prompts_->refusal(r, spec, replica.memory().capacity());
     if (!reason.empty()) return reason;
     prompts_->arrived(r, spec, chosen);
+    if (config_.schedule.prefix_caching) KvHoldings::name_blocks(r.kv, spec.prefix_blocks);
     replica.submit(r);
     return {};
   }

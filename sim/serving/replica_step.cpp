@@ -322,6 +322,7 @@ void Replica::apply_prefill() {
     if (!e.prefills() || !e.stands()) continue;
     Request& r = *e.request;
     r.prefill_done += e.tokens;
+    memory_.tell(r.kv, demand_.blocks_of(r.prefill_done));
     outstanding_tokens_ -= e.tokens;
     offloading_.computed(r, e.tokens);
     if (r.prefill_done < r.prefill_target) continue;

@@ -123,6 +123,16 @@ TEST_F(WorkloadTest, ALogIsReadByTheNamesOfItsColumns) {
   EXPECT_EQ(Json::parse(r.out)["format"], "columns");
 }
 
+TEST_F(WorkloadTest, ALogMaySayWhichBlocksPromptsShare) {
+  write("blocks.jsonl",
+        "{\"ts\": 0, \"in\": 40, \"out\": 5, \"ids\": [1, 2]}\n{\"ts\": 1, \"in\": 40, \"out\": 5, \"ids\": [1, 3]}\n");
+  const CommandResult r = run({"workload", "info", "blocks.jsonl", "--columns",
+                               "arrival=ts,prompt=in,output=out,time=s,blocks=ids,block_size=16", "--json"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(Json::parse(r.out)["block_reuse"], 0.25);
+  EXPECT_EQ(Json::parse(r.out)["token_reuse"], 16.0 / 80);
+}
+
 TEST_F(WorkloadTest, ColumnsThatMakeNoSenseAreRefused) {
   const auto refused = [&](const Words& words) {
     Words all{"workload", "info", "talks.jsonl"};
@@ -135,6 +145,10 @@ TEST_F(WorkloadTest, ColumnsThatMakeNoSenseAreRefused) {
             "kvsim: --format: expected one of `kvsim list traces`, or --columns with the names of columns\n");
   EXPECT_EQ(refused({"--columns", "arrival=a,prompt=b"}),
             "kvsim: --columns: expected the names of arrival, prompt and output\n");
+  EXPECT_EQ(refused({"--columns", "arrival=a,prompt=b,output=c,blocks=d,block_size=16k"}),
+            "kvsim: --columns: block_size is \"16k\", expected a whole number of tokens from 1 to 65536\n");
+  EXPECT_EQ(refused({"--columns", "arrival=a,prompt=b,output=c,blocks=d"}),
+            "kvsim: --columns: blocks are of a size: give block_size too\n");
   EXPECT_EQ(refused({"--columns", "arival=a"}),
             "kvsim: --columns: unknown name \"arival\"; did you mean \"arrival\"?\n");
   EXPECT_EQ(refused({"--columns", "arrival"}),

@@ -6,12 +6,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace kvsim;
   std::string_view text = fuzz::text_of(data, size);
   const auto formats = models::trace_formats();
-  const models::TraceFormat& format = formats[fuzz::choice(text) % formats.size()];
+  const std::size_t chosen = fuzz::choice(text);
+  models::TraceFormat format = formats[chosen % formats.size()];
   fuzz::read_or_refused([&] {
     models::TraceOptions options;
     if (format.name == "columns") {
       options.columns = {
           .arrival = "ts", .prompt = "in", .output = "out", .session = "conv", .parent = "by", .end = "end"};
+      if (chosen / formats.size() % 2 == 1) {
+        options.columns->blocks = "ids";
+        options.columns->block_tokens = format.block_tokens = 16;
+      }
     }
     const auto requests = models::read_trace_text(format, "fuzz", text, options);
     models::describe_trace(requests, format.block_tokens);

@@ -50,6 +50,10 @@ class KeyEffect : public ::testing::TestWithParam<KeyRow> {
     const std::string csv = "arrival_s,prompt_tokens,output_tokens\n0.0,4000,50\n0.1,5000,60\n";
     folder_.write("short.csv", csv);
     folder_.write("long.csv", csv + "0.2,6000,70\n");
+    folder_.write("blocks.jsonl", R"({"ts": 0, "in": 4000, "out": 9, "ids": [1, 2, 3], "others": [1, 4, 5]})"
+                                  "\n"
+                                  R"({"ts": 5, "in": 4000, "out": 9, "ids": [1, 2, 3], "others": [1, 6, 7]})"
+                                  "\n");
     folder_.write("log.csv",
                   "ts,ts2,in,in2,out,out2,conv,end,by\n"
                   "0,0,4000,3000,50,40,a,1,\n100,300,5000,6000,60,70,a,400,\n200,500,5000,6000,60,70,b,700,a\n");

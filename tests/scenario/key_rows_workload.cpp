@@ -27,6 +27,12 @@ const Sets kLog = {
     "workload={trace: {format: columns, path: $DIR/log.csv, columns: {arrival: ts, prompt: in, output: out, session: "
     "conv, "
     "time: ms}}}"};
+/// Of which its second prompt begins as the first one.
+const Sets kBlocks = {
+    "workload={trace: {format: columns, path: $DIR/blocks.jsonl, columns: {arrival: ts, prompt: in, output: out, "
+    "blocks: "
+    "ids, block_size: 1024 tokens, time: s}}}",
+    "prefill=recompute", "decode={policy: full_kv}", "schedule={policy: fcfs, prefix_caching: true}"};
 const Sets kTrace = {"workload={trace: {format: csv, path: $DIR/long.csv}}"};
 
 /// Sessions, a user each, with prompts found again.
@@ -48,6 +54,13 @@ std::string overlay_log(const std::string& change) {
   return "workload.trace.overlay=[{format: columns, path: $DIR/log.csv, columns: {arrival: ts, prompt: in, output: "
          "out, " +
          change + "}}]";
+}
+/// And of one whose prompts have blocks, in a member of this name and of this size.
+std::string overlay_blocks(const std::string& member, const std::string& tokens) {
+  return "workload.trace.overlay=[{format: columns, path: $DIR/blocks.jsonl, columns: {arrival: ts, prompt: in, "
+         "output: "
+         "out, time: s, blocks: " +
+         member + ", block_size: " + tokens + " tokens}}]";
 }
 const Sets kClasses = {
     "workload={closed: {concurrency: 4}, requests: 30, classes: [{name: a, share: 1, context: 8k tokens, output: 80 "
@@ -167,6 +180,8 @@ std::vector<KeyRow> workload_rows() {
       {"workload.trace.columns.session", kLog, "conv", "user", Effect::refused},
       {"workload.trace.columns.end", kLog, "end", "answered", Effect::refused},
       {"workload.trace.columns.time", kLog, "ms", "s"},
+      {"workload.trace.columns.blocks", kBlocks, "ids", "others"},
+      {"workload.trace.columns.block_size", kBlocks, "1024 tokens", "128 tokens"},
       {"workload.trace.columns.parent", kLog, "by", "parent", Effect::refused},
       {"workload.trace.max_requests", kTrace, "0", "1"},
       {"workload.trace.time_scale", kTrace, "1", "10"},
@@ -219,6 +234,10 @@ std::vector<KeyRow> workload_rows() {
       {"workload.trace.overlay[].time_scale", kTrace, overlay("time_scale: 1"), overlay("time_scale: 10")},
       {"workload.trace.overlay[].format", kTrace, overlay_log("time: ms"),
        "workload.trace.overlay=[{format: azure, path: $DIR/long.csv}]", Effect::refused},
+      {"workload.trace.overlay[].columns.blocks", kBlocks, overlay_blocks("ids", "1024"),
+       overlay_blocks("others", "1024")},
+      {"workload.trace.overlay[].columns.block_size", kBlocks, overlay_blocks("ids", "1024"),
+       overlay_blocks("ids", "512"), Effect::refused},
       {"workload.trace.overlay[].columns.arrival", kTrace, overlay_log("time: ms"),
        "workload.trace.overlay=[{format: columns, path: $DIR/log.csv, columns: {arrival: ts2, prompt: in, output: out, "
        "time: ms}}]"},

@@ -73,6 +73,43 @@ INSTANTIATE_TEST_SUITE_P(
                 "small.yaml:14:47: schedule.blocking_loads: what becomes of drafts, reloads and fetches while "
                 "iterations wait "
                 "for what is loaded is not known: load beside iterations"},
+        Refusal{"PrefixCachingWithDrafts",
+                {{"  context: 16k", "  prefixes: {count: 2, tokens: 4k tokens}\n  context: 16k"},
+                 {"prefill: stored", "prefill: recompute"},
+                 {"draft_verify, compressor: kvzip", "draft_verify, compressor: fast-kvzip"},
+                 {"staggered", "staggered, prefix_caching: true"}},
+                "small.yaml:15:47: schedule.prefix_caching: what requests share in GPU memory is known where they hold "
+                "their full KV and nothing else, and decode policy draft_verify does something else: use full_kv, or "
+                "remove this key"},
+        Refusal{"PrefixCachingOfStoredPrompts",
+                {{"  context: 16k", "  prefixes: {count: 2, tokens: 4k tokens}\n  context: 16k"},
+                 {"draft_verify, compressor: kvzip, keep_ratio: 0.25, draft_length: 20", "full_kv"},
+                 {"staggered", "fcfs, prefix_caching: true"}},
+                "small.yaml:15:42: schedule.prefix_caching: prompts that are loaded from elsewhere and found in GPU "
+                "memory, too, are not described: use prefill: recompute without a placement, or remove this key"},
+        Refusal{"PrefixCachingOfPromptsThatShareNothing",
+                {{"prefill: stored", "prefill: recompute"},
+                 {"draft_verify, compressor: kvzip, keep_ratio: 0.25, draft_length: 20", "full_kv"},
+                 {"staggered", "fcfs, prefix_caching: true"}},
+                "small.yaml:14:42: schedule.prefix_caching: it needs requests that say which blocks of their prompts "
+                "they share, and this workload's say nothing: give workload.prefixes, workload.chunks or "
+                "workload.sessions, use a trace with hashes of blocks (mooncake, bailian), or leave it out"},
+        Refusal{
+            "PrefixCachingInOtherBlocks",
+            {{"  context: 16k", "  prefixes: {count: 2, tokens: 4k tokens}\n  context: 16k"},
+             {"prefill: stored", "prefill: recompute"},
+             {"draft_verify, compressor: kvzip, keep_ratio: 0.25, draft_length: 20", "full_kv"},
+             {"staggered", "fcfs, prefix_caching: true, block_size: 48 tokens"}},
+            "small.yaml:15:42: schedule.prefix_caching: this workload's requests share blocks of 256 tokens, and KV "
+            "is kept in blocks of 48, which do not fill them: use a schedule.block_size that does"},
+        Refusal{"PrefixCachingOfWindows",
+                {{"llama-3.1-8b", "gpt-oss-20b"},
+                 {"  context: 16k", "  prefixes: {count: 2, tokens: 4k tokens}\n  context: 16k"},
+                 {"prefill: stored", "prefill: recompute"},
+                 {"draft_verify, compressor: kvzip, keep_ratio: 0.25, draft_length: 20", "full_kv"},
+                 {"staggered", "fcfs, prefix_caching: true"}},
+                "small.yaml:15:42: schedule.prefix_caching: 12 of the 24 layers of gpt-oss-20b keep the KV of the last "
+                "128 tokens alone: what a prefix leaves of that is not described: remove this key"},
         Refusal{"ReservedOutputsOfCompressedKv",
                 {{"draft_verify, compressor: kvzip, keep_ratio: 0.25, draft_length: 20",
                   "lossy, compressor: kvzip, keep_ratio: 0.25"},

@@ -58,6 +58,11 @@ RC_GTEST_PROP(Conservation, HoldsForRandomConfigurations, ()) {
     schedule.prefill_order = models::PrefillOrder::prefill_first;
   }
   if (full && *rc::gen::arbitrary<bool>()) schedule.reservation = models::KvReservation::prompt_and_output;
+  // Few prefixes, so that they are found, and memory as above, so that some are gone.
+  if (full && s.serving.prefill == serving::PrefillKind::recompute && *rc::gen::arbitrary<bool>()) {
+    s.workload.prefixes = models::SharedPrefixSpec{.count = 3, .tokens = {.mean = 2000}};
+    schedule.prefix_caching = true;
+  }
   if (*rc::gen::arbitrary<bool>()) schedule.preempted = models::PreemptedKv::cached;
   if (*rc::gen::arbitrary<bool>()) schedule.unplaced = serving::Unplaced::waits;
   schedule.blocking_loads = (full || policy == "lossy") && *rc::gen::arbitrary<bool>();

@@ -122,6 +122,25 @@ std::string log_error(std::string_view text, TimeForm time = TimeForm::seconds) 
   return error_of("columns", text, {.columns = names});
 }
 
+TEST(TraceErrors, OfBlocksInALogNameThem) {
+  TraceColumns names{.arrival = "ts", .prompt = "in", .output = "out", .session = {}, .parent = {}, .end = {}};
+  names.time = TimeForm::seconds;
+  names.blocks = "ids";
+  const auto error = [&](std::string_view text) { return error_of("columns", text, {.columns = names}); };
+  EXPECT_EQ(error("{}"), "t: columns: blocks are of a size: give block_size too");
+  names.block_tokens = 16;
+  const auto line = [&](const std::string& ids) { return error("{\"ts\": 1, \"in\": 20, \"out\": 1" + ids + "}\n"); };
+  EXPECT_EQ(line(""), "t:1:1: ids is missing, expected an object with ts, in, out, ids");
+  EXPECT_EQ(line(", \"ids\": 7"), "t:1:38: ids is 7, expected a list of block numbers");
+  EXPECT_EQ(line(", \"ids\": [1, -7]"), "t:1:42: an entry of ids is -7, expected a whole number, 0 or more");
+  EXPECT_EQ(line(", \"ids\": [1], \"ids\": [1]"), "t:1:50: ids is there twice, expected it once");
+  EXPECT_EQ(line(", \"ids\": [1, 2, 3]"),
+            "t:1:38: ids has 3 blocks, expected at most 2 of 16 tokens for a prompt of 20");
+  EXPECT_EQ(error("ts,in,out,ids\n1,2,3,4\n"), "t:1:1: is CSV, which has no lists, expected JSON lines for blocks");
+  names.blocks.clear();
+  EXPECT_EQ(error("{}"), "t: columns: block_size is of blocks: name blocks too");
+}
+
 TEST(TraceErrors, OfALogNameItsColumns) {
   const std::string head = "ts,in,out,conv,end\n";
   EXPECT_EQ(log_error(""), "t: is empty, expected CSV with a header, or JSON lines");

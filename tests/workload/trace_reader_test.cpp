@@ -98,6 +98,22 @@ TEST(TraceReader, AzureTimesOf2024ByHand) {
 const TraceColumns kNames{
     .arrival = "ts", .prompt = "in", .output = "out", .session = "conv", .parent = {}, .end = "end"};
 
+TEST(TraceReader, ALogMayNameTheBlocksOfPrompts) {
+  TraceColumns names{.arrival = "ts", .prompt = "in", .output = "out", .session = {}, .parent = {}, .end = {}};
+  names.time = TimeForm::seconds;
+  names.blocks = "blocks";
+  names.block_tokens = 16;
+  const auto r = read("columns",
+                      "{\"ts\": 0, \"blocks\": [4, 5], \"in\": 40, \"out\": 5}\n"
+                      "{\"ts\": 1, \"in\": 15, \"out\": 5, \"blocks\": []}\n"
+                      "{\"ts\": 2, \"in\": 40, \"out\": 5, \"blocks\": [4, 9, 18446744073709551615]}\n",
+                      {.columns = names});
+  ASSERT_EQ(r.size(), 3U);
+  EXPECT_EQ(r[0].prefix_blocks, (std::vector<std::uint64_t>{4, 5}));
+  EXPECT_TRUE(r[1].prefix_blocks.empty());
+  EXPECT_EQ(r[2].prefix_blocks, (std::vector<std::uint64_t>{4, 9, UINT64_MAX}));
+}
+
 // The second turn of "a" arrives 3 s after the first was answered, the third while the second is.
 TEST(TraceReader, ColumnsOfALogAreNamedByTheReader) {
   const auto r = read("columns",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -23,13 +24,14 @@ using models::TimeForm;
 using models::TraceColumns;
 using schema::InputError;
 
-constexpr std::array<std::pair<std::string_view, std::string TraceColumns::*>, 6> kNames{
+constexpr std::array<std::pair<std::string_view, std::string TraceColumns::*>, 7> kNames{
     {{"arrival", &TraceColumns::arrival},
      {"prompt", &TraceColumns::prompt},
      {"output", &TraceColumns::output},
      {"session", &TraceColumns::session},
      {"end", &TraceColumns::end},
-     {"parent", &TraceColumns::parent}}};
+     {"parent", &TraceColumns::parent},
+     {"blocks", &TraceColumns::blocks}}};
 constexpr std::array<std::pair<std::string_view, TimeForm>, 6> kForms{{{"found", TimeForm::found},
                                                                        {"date", TimeForm::date},
                                                                        {"s", TimeForm::seconds},
@@ -51,9 +53,20 @@ TimeForm time_form(const std::string& word) {
   throw InputError(fmt::format("--columns: unknown time \"{}\"{}", word, schema::suggest(word, words_of(kForms))));
 }
 
+constexpr std::int64_t kMostBlockTokens = 65536;
+
 void set_column(TraceColumns& columns, const std::string& name, const std::string& value) {
   if (name == "time") {
     columns.time = time_form(value);
+    return;
+  }
+  if (name == "block_size") {
+    const char* const end = value.data() + value.size();
+    const auto [rest, error] = std::from_chars(value.data(), end, columns.block_tokens);
+    if (error != std::errc() || rest != end || columns.block_tokens < 1 || columns.block_tokens > kMostBlockTokens) {
+      throw InputError(fmt::format("--columns: block_size is \"{}\", expected a whole number of tokens from 1 to {}",
+                                   value, kMostBlockTokens));
+    }
     return;
   }
   for (const auto& [known, member] : kNames) {
@@ -63,7 +76,7 @@ void set_column(TraceColumns& columns, const std::string& name, const std::strin
     return;
   }
   std::vector<std::string> names = words_of(kNames);
-  names.emplace_back("time");
+  names.insert(names.end(), {"block_size", "time"});
   throw InputError(fmt::format("--columns: unknown name \"{}\"{}", name, schema::suggest(name, names)));
 }
 
@@ -104,12 +117,14 @@ models::TraceColumns parse_columns(const std::string& text) {
   return columns;
 }
 
-const models::TraceFormat& TraceArguments::trace_format() const {
+models::TraceFormat TraceArguments::trace_format() const {
   if (!format.empty()) return models::find_trace_format(format);
   if (columns.empty()) {
     throw schema::InputError("--format: expected one of `kvsim list traces`, or --columns with the names of columns");
   }
-  return models::find_trace_format("columns");
+  models::TraceFormat named = models::find_trace_format("columns");
+  named.block_tokens = parse_columns(columns).block_tokens;
+  return named;
 }
 
 models::TraceOptions TraceArguments::options() const {
@@ -132,7 +147,7 @@ void declare_trace(CLI::App& app, TraceArguments& arguments) {
   app.add_option(
          "--columns", arguments.columns,
          "Names of a log's columns, or members of its JSON objects: arrival, prompt, output, and where there are "
-         "such session, end and parent; time=s, ms, us, ns or date says how times are written")
+         "such session, end, parent and blocks with block_size; time=s, ms, us, ns or date says how times are written")
       ->type_name("arrival=NAME,prompt=NAME,output=NAME,...");
   add_whole_number(
       app, "--max-requests", 0, std::numeric_limits<std::int64_t>::max(),

@@ -22,7 +22,7 @@ struct TraceArguments {
   std::uint64_t max_requests = 0;
 
   /// Throws schema::InputError where neither says how to read the trace, or the columns make no sense.
-  [[nodiscard]] const models::TraceFormat& trace_format() const;
+  [[nodiscard]] models::TraceFormat trace_format() const;
   [[nodiscard]] models::TraceOptions options() const;
 };
 

@@ -29,7 +29,7 @@ constexpr const char* kFragment = "workload.yaml";
 constexpr const char* kDocument = "fit.json";
 
 void fit(Console& console, const FitOptions& options) {
-  const models::TraceFormat& format = options.reading.trace_format();
+  const models::TraceFormat format = options.reading.trace_format();
   const models::TraceOptions reading = options.reading.options();
   std::optional<OutputFolder> folder;
   if (!options.out.empty()) {

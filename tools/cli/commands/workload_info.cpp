@@ -145,7 +145,7 @@ std::optional<results::TraceCurves> trace_curves(const std::vector<models::Reque
 }
 
 void info(Console& console, const Options& options) {
-  const models::TraceFormat& format = options.reading.trace_format();
+  const models::TraceFormat format = options.reading.trace_format();
   check_curve_options(options.curves, format);
   models::TraceOptions reading = options.reading.options();
   results::TraceOutcome outcome{{}, options.trace, format, {}};

@@ -28,6 +28,10 @@ const Condition kStoredBlocks{"with two pools, and no placement", [](const scena
                                 return s.serving.cluster.pools.has_value() && !s.serving.placement;
                               }};
 
+const Condition kFoundBlocks{
+    "with two pools and no placement, or schedule.prefix_caching",
+    [](const scenario::Scenario& s) { return kStoredBlocks.holds(s) || s.serving.schedule.prefix_caching; }};
+
 const Names kPathNames{"path", [](const Outcome&) { return paths_of_pools(); },
                        [](const scenario::Scenario&) { return paths_of_pools(); }};
 
@@ -119,20 +123,20 @@ Metrics pools_metrics() {
                 {"paths.*.output_tokens", kTokens, kNeither, "tokens that requests on the path emitted",
                  path_count(&PathMeasurement::output_tokens)},
                 {"paths.*.share", kShare, kNeither, "share of the requests started that took the path", path_share}}));
-  Metrics prefixes =
-      when(kStoredBlocks,
-           {{"prefix.loaded_tokens", kTokens, kNeither, "tokens of prompts that were read from the storage node",
-             prefix(&PrefixMeasurement::loaded_tokens)},
-            {"prefix.on_node_tokens", kTokens, kHigher, "tokens of prompts that were on the node already",
-             prefix(&PrefixMeasurement::on_node_tokens)},
-            {"prefix.joined_tokens", kTokens, kHigher,
-             "tokens of prompts that were on their way to the node for another request",
-             prefix(&PrefixMeasurement::joined_tokens)},
-            {"prefix.prefilled_tokens", kTokens, kLower, "tokens of prompts that were computed",
-             prefix(&PrefixMeasurement::prefilled_tokens)},
-            {"prefix.hit_rate", kShare, kHigher, "share of prompts' tokens that were not computed", prefix_hit_rate}});
   rows = when(kPools, std::move(rows));
-  append(rows, std::move(prefixes));
+  append(rows, when(kStoredBlocks, {{"prefix.loaded_tokens", kTokens, kNeither,
+                                     "tokens of prompts that were read from the storage node",
+                                     prefix(&PrefixMeasurement::loaded_tokens)}}));
+  append(rows, when(kFoundBlocks,
+                    {{"prefix.on_node_tokens", kTokens, kHigher, "tokens of prompts whose KV was in GPU memory already",
+                      prefix(&PrefixMeasurement::on_node_tokens)}}));
+  append(rows, when(kStoredBlocks, {{"prefix.joined_tokens", kTokens, kHigher,
+                                     "tokens of prompts that were on their way to the node for another request",
+                                     prefix(&PrefixMeasurement::joined_tokens)}}));
+  append(rows, when(kFoundBlocks, {{"prefix.prefilled_tokens", kTokens, kLower, "tokens of prompts that were computed",
+                                    prefix(&PrefixMeasurement::prefilled_tokens)},
+                                   {"prefix.hit_rate", kShare, kHigher,
+                                    "share of prompts' tokens that were not computed", prefix_hit_rate}}));
   return rows;
 }
 
