@@ -32,7 +32,7 @@ Names default_decode_words(const Scenario& scenario) {
   const serving::DecodeConfig& decode = scenario.serving.decode;
   const serving::DecodePolicy& own = *serving::find_decode_policy(decode.policy);
   const serving::ScheduleConfig& schedule = scenario.serving.schedule;
-  if (schedule.reserves_output()) return {"full_kv"};
+  if (schedule.reserves_output() || schedule.prefix_caching) return {"full_kv"};
   // Only their steps are known for ranks and stages, and beside prompts that come first.
   if (!scenario.serving.cluster.parallel.tensor_only() || schedule.prefill_first()) {
     return decode.compressor.name.empty() ? Names{"full_kv"} : Names{"full_kv", "lossy"};

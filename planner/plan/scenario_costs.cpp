@@ -82,6 +82,10 @@ void check_alike(const scenario::Scenario& scenario) {
   if (!w.classes.empty()) {
     refuse("workload.classes", "closed forms know of one law of lengths: use run, compare or sweep, or give one law");
   }
+  if (scenario.serving.schedule.prefix_caching) {
+    refuse("schedule.prefix_caching",
+           "closed forms know of prompts that are computed whole: use run, compare or sweep");
+  }
   if (w.arrivals && w.arrivals->over_time) {
     refuse("workload.arrivals.over_time",
            "closed forms are of a rate that stays; " + sized_for_the_highest(*w.arrivals));

@@ -189,7 +189,6 @@ void KvHoldings::release_beside(std::int64_t bytes) {
 void KvHoldings::start_measuring() {
   gpu_.reset_statistics();
   host_.reset_statistics();
-  shared_.reset_statistics();
   staged_level_.reset(simulator_.now());
 }
 

@@ -95,7 +95,6 @@ class KvHoldings {
   void tell(Residence& r, std::int64_t count);
   /// Of `count` blocks, those that it has names for.
   [[nodiscard]] static std::int64_t named(const Residence& r, std::int64_t count);
-  [[nodiscard]] std::int64_t block_bytes() const { return block_bytes_; }
 
   // What falls free stays as it is until it is taken, in the order in which it fell free, and of one request from its
   // end (as vLLM's queue of free blocks). So the first bytes of a request that is pushed out may still be there.
@@ -114,7 +113,6 @@ class KvHoldings {
   /// Ends the warm-up.
   void start_measuring();
   // Since then.
-  [[nodiscard]] std::uint64_t evictions() const { return shared_.evictions(); }  ///< of shared blocks
   [[nodiscard]] std::int64_t reserved_peak() const { return gpu_.high_water(); }
   [[nodiscard]] double reserved_mean() const { return gpu_.mean_reserved(); }
   [[nodiscard]] std::int64_t staged_peak() const { return static_cast<std::int64_t>(staged_level_.peak()); }

@@ -213,6 +213,19 @@ TEST(IterationsPerRequest, ApproachTheSteadyRateForLongOutputs) {
   EXPECT_NEAR(iterations_per_request(law, 20, 1e6) / 1e6, steady, 1e-4);
 }
 
+TEST(Traffic, OfPromptsThatAreNotComputedWholeHasNoClosedForms) {
+  const auto s = small_scenario({"workload.prefixes={count: 3, tokens: 2k tokens}", "prefill=recompute",
+                                 "decode={policy: full_kv}", "schedule={policy: fcfs, prefix_caching: true}"});
+  try {
+    (void)traffic_of(s);
+    FAIL() << "accepted";
+  } catch (const schema::InputError& e) {
+    EXPECT_EQ(std::string(e.what()),
+              "small.yaml: schedule.prefix_caching: closed forms know of prompts that are computed whole: use run, "
+              "compare or sweep");
+  }
+}
+
 TEST(Traffic, IsThatOfTheScenario) {
   const Traffic t = traffic_of(small_scenario());
   EXPECT_EQ(t.mean_context, 16000);

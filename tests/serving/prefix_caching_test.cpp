@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/policy_words.h"
 #include "tests/support/small_scenario.h"
 
 namespace kvsim::testing::KVSIM_FILE {
@@ -112,6 +113,12 @@ TEST(PrefixCaching, StepsAsOneEventGiveTheSame) {
   EXPECT_EQ(m.ttft_s.mean(), steps.ttft_s.mean());
   EXPECT_EQ(m.e2e_s.max(), steps.e2e_s.max());
   EXPECT_EQ(m.preemptions, steps.preemptions);
+}
+
+TEST(PrefixCaching, IsComparedWithNothingElse) {
+  EXPECT_EQ(
+      planner::default_policies(small_scenario(with(served(questions("closed: {concurrency: 1}, requests: 10")), kOn))),
+      Sets{"full_kv"});
 }
 
 }  // namespace
