@@ -6,7 +6,6 @@
 
 #include "planner/experiment.h"
 #include "tools/cli/command.h"
-#include "tools/cli/signals.h"
 #include "tools/cli/simulating.h"
 #include "tools/results/numbers.h"
 #include "tools/results/run_page.h"
@@ -22,7 +21,6 @@ struct Options {
 };
 
 void check(Console& console, const Options& options) {
-  const EndsAtOnce reading_and_printing;
   const scenario::Scenario scenario = scenario::load_scenario(options.scenario, options.set);
   const serving::KvCapacity k = serving::kv_capacity(scenario.serving);
   std::string setup = results::setup_line(scenario);
