@@ -30,7 +30,10 @@ auto per_second(Amount amount) {
 
 /// A share of the replicas' time.
 auto time_share(double Measurements::*time_s) {
-  return [time_s](const View& v) { return ratio(v.measured().*time_s, v.measured().capacity_s, kNoTime); };
+  return [time_s](const View& v) {
+    const double whole_s = v.measured().capacity_s;
+    return ratio(at_most_whole(v.measured().*time_s, whole_s), whole_s, kNoTime);
+  };
 }
 
 double all_tokens(const View& v) {
