@@ -197,6 +197,23 @@ TEST(Capacity, WhatTheQueueOfFewRequestsDoesNotTellIsARemark) {
           "or an objective of TTFT or E2E (--slo ttft_p99=2s)"});
 }
 
+TEST(Capacity, ThatPromptsAreStoredIsARemark) {
+  const auto remarks = [](const char* prefill) {
+    CapacityPlan plan;
+    Configuration c;
+    c.scenario = quick_chat({"cluster.host={memory: 64 GiB}", std::string("prefill=") + prefill});
+    c.search.rate = 3;
+    plan.configurations.push_back(c);
+    return results::capacity_remarks(plan).items;
+  };
+  EXPECT_EQ(remarks("recompute"), std::vector<std::string>{});
+  EXPECT_EQ(
+      remarks("stored"),
+      std::vector<std::string>{
+          "prefill: stored: the KV of every prompt is stored before its request comes, and none is computed; of a "
+          "service that computes prompts, use prefill: recompute, or prefix_cache with placement"});
+}
+
 TEST(Capacity, HeadroomThatTheSearchDoesNotTellFromNoneIsNone) {
   EXPECT_DOUBLE_EQ(headroom_of(3, 2.5, 0.02), 0.2);
   EXPECT_EQ(headroom_of(4, 3.96, 0.02), 0) << "1 %, of a rate that is known within 2 %";
