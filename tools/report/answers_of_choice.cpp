@@ -262,11 +262,12 @@ Fact plan_of(const Json& plan) {
   if (!simulated.empty()) {
     Fact f{kWhichPlan, plan_text(at(simulated, {"best"})), "", "alternatives"};
     f.detail = fmt::format(
-        "Simulated: {} tokens/s a replica{}, the best of {} candidates.\nThe closed forms alone would "
+        "Simulated: {} tokens/s a replica{}, the best of {}.\nThe closed forms alone would "
         "choose {}",
         interval_text(number_or_nan(simulated, {"throughput_tokens_per_s", "mean"}),
                       number_or_nan(simulated, {"throughput_tokens_per_s", "half_width_95"}), results::figure),
-        speedup_text(simulated), at(simulated, {"candidates"}).size(), plan_text(optimum));
+        speedup_text(simulated), results::counted(at(simulated, {"candidates"}).size(), "candidate"),
+        plan_text(optimum));
     if (const auto ratio = number(simulated, {"predicted_over_simulated"})) {
       f.detail += fmt::format("; for the plan above they predict {:.1f} % {}", std::fabs(*ratio - 1) * 100,
                               *ratio < 1 ? "less" : "more");

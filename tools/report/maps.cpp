@@ -371,7 +371,7 @@ void add_points(Section& s, const SweepView& view) {
   if (ranked.empty()) return;
   Table t;
   t.title = ranked.size() > most ? fmt::format("The best {} of {} points simulated", most, ranked.size())
-                                 : fmt::format("{} points simulated, best first", ranked.size());
+                                 : fmt::format("{} simulated, best first", results::counted(ranked.size(), "point"));
   if (infeasible > 0) t.title += fmt::format("; {} cannot be", infeasible);
   for (const Json& axis : at(view.sweep, {"axes"})) t.add({text(axis, {"path"}), true});
   for (const char* header : {"output tokens/s", "TTFT p50", "TTFT p99", "TPOT p50", "TPOT p99", "within SLO"}) {

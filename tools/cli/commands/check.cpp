@@ -32,7 +32,7 @@ void check(Console& console, const Options& options) {
                   "# KV capacity of a {}: {} {} in {} blocks of {} ({} bytes), beside {} bytes of weights\n",
                   options.scenario, setup, results::group_word(scenario.serving.cluster), k.tokens,
                   results::capacity_word(scenario.serving.model), k.blocks, k.block_tokens, k.bytes, k.weights_bytes));
-  if (scenario.trace) console.print(fmt::format("# Trace: {} requests\n", scenario.trace->size()));
+  if (scenario.trace) console.print(fmt::format("# Trace: {}\n", results::counted(scenario.trace->size(), "request")));
   console.print(scenario::resolved_yaml(scenario));
 }
 

@@ -65,7 +65,7 @@ void write_report(Console& console, const Options& options) {
     const auto files = page::to_csv(report);
     OutputFolder folder(options.out, {files.empty() ? "plot.csv" : files.front().first}, inputs);
     folder.write(files);
-    console.print(fmt::format("{}: the data of {} plots\n", options.out, files.size()));
+    console.print(fmt::format("{}: the data of {}\n", options.out, results::counted(files.size(), "plot")));
     return;
   }
   if (format == "md") {
