@@ -137,8 +137,18 @@ serving::SimulationOutcome simulate_replication(const scenario::Scenario& scenar
   return systems::simulate(config, *feed, options, [&] { return make_feed(scenario, config.run.seed); });
 }
 
+double variation_of_gaps(const scenario::Scenario& s) {
+  const auto& law = s.workload.arrivals;
+  return law && law->kind == models::ArrivalKind::gamma ? law->cv : 1;
+}
+
+double growth_by_chance(std::uint64_t arrived, double cv) {
+  constexpr double kFew = 20;
+  const auto n = static_cast<double>(arrived);
+  return std::max(kFew, std::max(1.0, cv) * std::min(n / 20, 4 * std::sqrt(n)));
+}
+
 std::string unsteady_state(const serving::Measurements& m, double cv) {
-  constexpr std::uint64_t kFew = 20;  // requests more or less that wait are chance
   if (m.completed_measured == 0) {
     return fmt::format(
         "no request finished in the measured time of {:.4g} s: it has no latencies; give a longer "
@@ -153,11 +163,7 @@ std::string unsteady_state(const serving::Measurements& m, double cv) {
   }
   const std::uint64_t grown = m.waiting_after - std::min(m.waiting_after, m.waiting_before);
   const std::uint64_t came = m.verdicts.empty() ? m.arrived_measured : m.verdicts.size();
-  const auto arrived = static_cast<double>(came);
-  if (grown <= kFew ||
-      static_cast<double>(grown) <= std::max(1.0, cv) * std::min(arrived / 20, 4 * std::sqrt(arrived))) {
-    return {};
-  }
+  if (static_cast<double>(grown) <= growth_by_chance(came, cv)) return {};
   return fmt::format(
       "{} requests waited for admission when measuring began and {} when it ended, while {} arrived: the queue grows, "
       "and latencies are those of a run of this length, not of a service; where a longer run.duration sees it grow on, "
@@ -187,7 +193,7 @@ ExperimentResult run_experiment(const scenario::Scenario& scenario, const Experi
                     result.measured.extrapolated_iterations, result.measured.iteration_s.count(),
                     scenario.serving.cluster.profile.name));
   }
-  if (auto unsteady = unsteady_state(result.measured); !unsteady.empty()) {
+  if (auto unsteady = unsteady_state(result.measured, variation_of_gaps(scenario)); !unsteady.empty()) {
     result.own_fallbacks.push_back(std::move(unsteady));
   }
   result.refusals = runs.front().refusals;

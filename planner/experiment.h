@@ -42,12 +42,18 @@ struct ExperimentResult {
   double wall_s = 0;  ///< of this machine; the only figure that differs between equal runs
 };
 
+/// The coefficient of variation of the gaps between arrivals, of a law; of others, as of Poisson's: 1.
+[[nodiscard]] double variation_of_gaps(const scenario::Scenario& scenario);
+
+/// So many requests more may wait at the end than when measuring began by chance, where `arrived` came: 20, or a
+/// twentieth of them, or four times the square root of their number, of the last two the smaller one; these as many
+/// times more as `cv`, the variation of gaps, is above 1 (their number spreads so many times more).
+[[nodiscard]] double growth_by_chance(std::uint64_t arrived, double cv = 1);
+
 /// Why what was measured is no steady state, in words; empty where nothing speaks against one. No request finished;
 /// twice as many finished as arrived, since a queue drained; more requests waited for admission at the end than when
-/// measuring began, by over 20, and over a twentieth of those that arrived or four times the square root of their
-/// number (the spread of a count that chance alone makes is one such root). Where requests are judged one by one, those
-/// are the ones that arrived. Of arrivals that come in bursts by as many times more as `cv`, the variation of their
-/// gaps (their number spreads so many times more), is above 1.
+/// measuring began, by more than growth_by_chance(). Where requests are judged one by one, those are the ones that
+/// arrived.
 [[nodiscard]] std::string unsteady_state(const serving::Measurements& measured, double cv = 1);
 
 // Dispatch policy "planned": weights from the path LP, the simulator having the last word.

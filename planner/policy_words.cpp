@@ -227,8 +227,22 @@ bool has_stored_prompts(const scenario::Scenario& scenario) {
   return scenario.workload.chunks || scenario.serving.placement;
 }
 
+namespace {
+
+/// What belongs to the scenario's own schedule goes with it.
+void leave_schedule(const Scenario& scenario, Changes& changes) {
+  if (scenario.serving.schedule.unplaced == serving::Unplaced::drafts_on) return;
+  const auto last = std::find_if(changes.rbegin(), changes.rend(),
+                                 [](const schema::Assignment& change) { return change.path == "schedule.policy"; });
+  if (last != changes.rend() && last->value != "staggered") changes.push_back({"schedule.unplaced", std::nullopt});
+}
+
+}  // namespace
+
 scenario::Scenario with_policy(const scenario::ScenarioFile& file, const std::string& policy) {
-  Changes changes = changes_of(file.load(), policy);
+  const Scenario own = file.load();
+  Changes changes = changes_of(own, policy);
+  leave_schedule(own, changes);
   const std::string option = "--policies " + policy;
   for (schema::Assignment& change : changes) change.origin = schema::Origin(option);
   try {

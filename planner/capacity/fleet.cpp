@@ -104,6 +104,11 @@ double host_memory_gb(std::int64_t peak_bytes) {
   return static_cast<double>(peak_bytes) * (1 + kHostMemoryMargin) / kGB;
 }
 
+double headroom_of(double bought, double carried, double tolerance) {
+  const double headroom = bought / carried - 1;
+  return headroom < tolerance ? 0 : headroom;
+}
+
 Fleet size_fleet(const scenario::Scenario& scenario, const FleetOptions& fleet, const ProbeOptions& options,
                  const models::PriceTable& prices, int jobs, const Watch& watch) {
   Fleet result;
@@ -131,8 +136,7 @@ Fleet size_fleet(const scenario::Scenario& scenario, const FleetOptions& fleet, 
   const auto needed = static_cast<double>(result.needed);
   double carried = exact;
   if (result.probe) carried = result.needed > estimate ? needed : std::min(exact, needed);
-  const double of_one = 1.0 / carried;
-  result.headroom = bought * of_one - 1;
+  result.headroom = headroom_of(bought, carried, options.tolerance);
   result.cost = hourly_cost(prices, cluster, result.replicas, result.dram_gb, result.ssd_gb);
   if (const auto total = result.cost.total())
     result.usd_per_million = usd_per_million_tokens(*total, result.tokens_per_s);

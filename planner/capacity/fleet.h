@@ -70,13 +70,19 @@ struct Fleet {
   double tokens_per_s = 0;  ///< output tokens at the required rate
   /// By how much the traffic may grow before the objectives break, at least: replicas x rate of one / required rate -
   /// 1, where the rate of one is what it sustains alone, or as one of `needed` if that is more (a router balances);
-  /// always the latter where one replica's own rate promised a smaller fleet than is needed.
+  /// always the latter where one replica's own rate promised a smaller fleet than is needed. 0 where it is less than
+  /// what the search tells apart (headroom_of()).
   double headroom = 0;
   HourlyCost cost;
   std::optional<double> usd_per_million;
   std::optional<Probe> probe;  ///< the simulated fleet of `needed` replicas; none: estimated
   std::optional<Probe> fails;  ///< that of one replica less; none where `needed` is 1, or estimated
 };
+
+/// The headroom of a fleet of `bought` replicas, of which `carried` would sustain the required rate. 0 where it is
+/// below `tolerance`: a search finds the rate of one within that, so that the traffic may be at the fleet's limit
+/// already.
+[[nodiscard]] double headroom_of(double bought, double carried, double tolerance);
 
 /// The smallest fleet whose simulation (the scenario's router, `needed` replicas, all of the traffic) meets the
 /// objectives, searched from ceil(required / replica rate) downwards and upwards. Without a simulation beyond

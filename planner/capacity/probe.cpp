@@ -212,16 +212,6 @@ scenario::Scenario at_rate(const scenario::Scenario& scenario, double rate, cons
   return changed;
 }
 
-namespace {
-
-/// Of arrivals by a law; of others, as of Poisson's.
-double variation_of_gaps(const scenario::Scenario& s) {
-  const auto& law = s.workload.arrivals;
-  return law && law->kind == models::ArrivalKind::gamma ? law->cv : 1;
-}
-
-}  // namespace
-
 Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOptions& options, int jobs,
                  const Watch& watch) {
   Probe probe;
@@ -279,6 +269,10 @@ Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOpt
   const bool seen = scaled.serving.slo.ttft_s || scaled.serving.slo.e2e_s;
   probe.unsteady = overflows[last];
   if (probe.unsteady.empty() && !seen) probe.unsteady = unsteady_state(all, variation_of_gaps(scaled));
+  if (!seen && probe.attainment.requests > 0) {
+    probe.unseen = growth_by_chance(probe.attainment.requests, variation_of_gaps(scaled)) /
+                   static_cast<double>(probe.attainment.requests);
+  }
   probe.passes = probe.meets && probe.unsteady.empty();
   probe.fallbacks = fallbacks_of(runs, std::accumulate(iterations.begin(), iterations.end(), std::size_t{0}),
                                  scaled.serving.cluster.profile.name);

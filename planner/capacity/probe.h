@@ -69,6 +69,9 @@ struct Probe {
   /// E2E), no steady state (planner/experiment.h), or more requests in the system than its limit. Empty: nothing speaks
   /// against it.
   std::string unsteady;
+  /// Where no objective has a wait in it: so large a share of the judged requests may wait more at the end by chance
+  /// (growth_by_chance()), and with it a rate that much above what is served may pass. Else 0.
+  double unseen = 0;
   bool passes = false;  ///< it meets the objectives, and nothing is unsteady
   Stage stage = Stage::search;
   /// A confirming run missed so often that the target could not be reached any more, or a run had more requests in the

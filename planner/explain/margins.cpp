@@ -12,10 +12,10 @@
 namespace kvsim::planner {
 namespace {
 
-constexpr std::array kSteps{1.005, 1.01, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 1.75, kFarthest};
-constexpr double kPrecision = 0.001;      // of the factor
-constexpr double kShareOfMargin = 0.05;   // where that is finer
-constexpr double kLeastPrecision = 1e-6;  // of the factor: nearer changes count as here and now
+constexpr std::array kFactorSteps{1.005, 1.01, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 1.75, kFarthest};
+constexpr double kMarginPrecision = 0.001;  // of the factor
+constexpr double kShareOfMargin = 0.05;     // where that is finer
+constexpr double kLeastPrecision = 1e-6;    // of the factor: nearer changes count as here and now
 
 class Side {
  public:
@@ -24,7 +24,7 @@ class Side {
 
   [[nodiscard]] MarginSide search(const std::function<bool()>& go_on) const {
     double unchanged = 1;
-    for (const double step : kSteps) {
+    for (const double step : kFactorSteps) {
       if (go_on && !go_on()) return {};
       std::optional<OperatingPoint> there = optimum_at(step);
       if (!changed(there)) {
@@ -47,7 +47,7 @@ class Side {
 
   [[nodiscard]] MarginSide bisect(double unchanged, double beyond, std::optional<OperatingPoint> there) const {
     while (std::log(beyond / unchanged) >
-           std::max(std::min(kPrecision, kShareOfMargin * std::log(beyond)), kLeastPrecision)) {
+           std::max(std::min(kMarginPrecision, kShareOfMargin * std::log(beyond)), kLeastPrecision)) {
       const double middle = std::sqrt(unchanged * beyond);
       std::optional<OperatingPoint> at_middle = optimum_at(middle);
       if (changed(at_middle)) {
@@ -89,7 +89,7 @@ std::string margins_searched(const ScenarioPlan& plan) {
       "margin) at the first change of x, c, "
       "B_c, B_g or l",
       name_of(plan.request.model), plan.request.least_draft_length, plan.request.most_draft_length,
-      plan.request.keep_ratios.size(), fmt::join(kSteps, ", "), kPrecision * 100);
+      plan.request.keep_ratios.size(), fmt::join(kFactorSteps, ", "), kMarginPrecision * 100);
 }
 
 namespace {

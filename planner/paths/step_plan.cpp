@@ -17,7 +17,7 @@ using Batches = std::array<double, 2>;
 constexpr int kLines = 16;
 constexpr double kGolden = 0.6180339887498949;
 constexpr std::size_t kStarts = 4;  // peaks of the grid that are climbed
-constexpr int kSteps = 6;           // towards a summit, each as wide as the grid
+constexpr int kSummitSteps = 6;     // towards a summit, each as wide as the grid
 constexpr double kCoarse = 5e-3;    // of log B, where a summit is looked for
 constexpr double kFine = 1e-7;      // where it is found
 constexpr double kAround = 0.012;   // how far from there
@@ -99,7 +99,7 @@ class Climber {
 
   [[nodiscard]] Best climbed(Best at) const {
     const Batches reach = this->reach();
-    for (int step = 0; step < kSteps; ++step) {
+    for (int step = 0; step < kSummitSteps; ++step) {
       const Best next = around(at, reach, kCoarse);
       const bool inside =
           std::abs(next.at[0] - at.at[0]) < reach[0] * kGolden && std::abs(next.at[1] - at.at[1]) < reach[1] * kGolden;

@@ -91,6 +91,41 @@ TEST_F(InterruptTest, ReadingIsEndedAtOnceAndLeavesNoFolder) {
   }
 }
 
+TEST_F(InterruptTest, EveryCommandIsEndedAtOnceWhileItReads) {
+  ASSERT_EQ(::mkfifo((folder() + "/pipe.yaml").c_str(), 0600), 0);
+  write("s.yaml", tiny_scenario());
+  using Words = std::vector<std::string>;
+  const std::vector<Words> commands{
+      {"run", "pipe.yaml"},
+      {"compare", "pipe.yaml"},
+      {"compare", "s.yaml", "--prices", "pipe.yaml"},
+      {"capacity", "pipe.yaml"},
+      {"capacity", "s.yaml", "--slo", "ttft_p99=1s", "--prices", "pipe.yaml", "--out", "d"},
+      {"sweep", "pipe.yaml", "--vary", "run.seed=1,2"},
+      {"sweep", "s.yaml", "--points", "pipe.yaml", "--out", "d"},
+      {"plan", "pipe.yaml"},
+      {"plan", "--symbols", "pipe.yaml", "--out", "d"},
+      {"plan", "--paths", "pipe.yaml", "--out", "d"},
+      {"model", "import", "pipe.yaml"},
+      {"report", "pipe.yaml"},
+      {"check", "pipe.yaml"},
+      {"reproduce", "pipe.yaml", "--out", "d"},
+      {"workload", "info", "pipe.yaml", "--format", "csv"}};
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    const int signal = i % 2 == 0 ? SIGINT : SIGTERM;
+    Words command{KVSIM_BINARY};
+    command.insert(command.end(), commands[i].begin(), commands[i].end());
+    Child child(command, {"", folder()});
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));  // it reads
+    ::kill(child.id(), signal);
+    const CommandResult r = child.wait();
+    const std::string what = commands[i][0] + " " + commands[i][1];
+    EXPECT_EQ(r.status, 128 + signal) << what;
+    EXPECT_EQ(r.err, "kvsim: interrupted, no results written\n") << what;
+    EXPECT_EQ(names(), (Words{"pipe.yaml", "s.yaml"})) << what;
+  }
+}
+
 TEST_F(InterruptTest, AClosedPipeIsNoError) {
   write("s.yaml", tiny_scenario());
   // The reader is gone when kvsim begins.

@@ -37,6 +37,18 @@ TEST_F(ProgressTest, PointsThatTakeLongAreNoSilence) {
   EXPECT_TRUE(std::regex_match(lines[1], std::regex("kvsim: 0 of 3 points done, [0-9.,]+ m?s so far"))) << lines[1];
 }
 
+TEST_F(ProgressTest, APeriodThatIsNoneIsRefusedBeforeAnythingIsRead) {
+  for (const std::string period : {"often", "-1", "30s", "nan"}) {
+    const CommandResult r = shell("KVSIM_PROGRESS=" + period + " \"$KVSIM\" run none.yaml", {"", folder()});
+    EXPECT_EQ(r.status, 2) << period;
+    EXPECT_EQ(r.err,
+              "kvsim: KVSIM_PROGRESS: expected seconds from one line of progress to the next, 0 for none, found \"" +
+                  period + "\"\n");
+  }
+  write("s.yaml", tiny_scenario());
+  EXPECT_EQ(shell("KVSIM_PROGRESS= \"$KVSIM\" run s.yaml", {"", folder()}).status, 0);
+}
+
 TEST_F(ProgressTest, NobodyIsToldWhoWantsNoLines) {
   write("s.yaml", tiny_scenario());
   const CommandResult r = shell("KVSIM_PROGRESS=0 \"$KVSIM\" run s.yaml", {"", folder()});

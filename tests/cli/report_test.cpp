@@ -82,6 +82,13 @@ TEST_F(ReportTest, AFileHoldsWhatItsNameSays) {
                                  "format\n",
                                  name, ending, format, writes));
   }
+  for (const char* name : {"x.csv", "x.txt", "x.pdf"}) {
+    const CommandResult r = run({"report", "run.json", "--out", name});
+    EXPECT_EQ(r.status, 2);
+    EXPECT_EQ(r.err, fmt::format("kvsim: --out: a page called {} would be neither HTML nor Markdown: expected a name "
+                                 "that ends in .html, .htm or .md, or --format\n",
+                                 name));
+  }
   EXPECT_EQ(names(), (Words{"r.md", "run.json", "s.yaml"}));
 }
 

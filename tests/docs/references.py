@@ -1,7 +1,7 @@
 """Checks what pages refer to: links and their anchors, files of the repository, names in them, commands and options.
 
 In backticks, a word is taken for a file where it has a folder of the repository or an ending of source code; `*` and
-`{a,b}` stand for several. "`file.cpp`: `name`, `other`" says that the file has these names.
+`{a,b}` stand for several. "`file.cpp`: `name`, `other`" says that the file has these names. The README has 150 lines at most.
 """
 
 import argparse
@@ -20,6 +20,7 @@ COUNTS = [(re.compile(r"(\d+) GPUs, \d+ links"), "gpus"), (re.compile(r"\d+ GPUs
           (re.compile(r"(\d+) LLMs"), "models"), (re.compile(r"\| compressors \| (\d+)"), "compressors")]
 COMMAND = re.compile(r"\bkvsim +([a-z]+)\b([^`|>;&]*)")
 ENDINGS = (".cpp", ".h", ".cu")
+MOST_LINES = {"README.md": 150}  # a first answer on one screen, and no more than is read
 
 
 def tracked(source):
@@ -119,6 +120,12 @@ class Checker:
             if not match or int(match.group(1)) != count:
                 self.complain(page, 1, f"says nothing or something else of {kind}, of which there are {count}")
 
+    def check_length(self, page):
+        most = MOST_LINES.get(os.path.relpath(page, self.source))
+        lines = len(read(page).splitlines())
+        if most is not None and lines > most:
+            self.complain(page, lines, f"has {lines} lines, expected {most} at most")
+
     def check_excerpt(self, block):
         """Of a scenario of the repository: every line is one of its lines."""
         path = os.path.join(self.source, block.file)
@@ -145,6 +152,7 @@ class Checker:
                 if re.match(r"(\$ )?kvsim ", text):
                     self.check_commands(page, block.line + n, text.split("  #")[0])
         self.check_names(page, read(page))
+        self.check_length(page)
 
 
 def main():

@@ -196,7 +196,10 @@ TEST(Probe, OfATraceLooksAtTheQueueWhenTheLastRequestCame) {
   s.serving.slo = {};
   s.serving.slo.tpot_s = 0.05;
   s.serving.schedule.max_requests = 4;
-  EXPECT_TRUE(probe_rate(s, 2, testing::quick_probe()).passes);
+  const Probe few = probe_rate(s, 2, testing::quick_probe());
+  EXPECT_TRUE(few.passes);
+  EXPECT_NEAR(few.unseen, 0.05, 1e-9) << "a twentieth of 570";
+  EXPECT_EQ(probe_rate(bursty_trace(folder, 1), 2, testing::quick_probe()).unseen, 0) << "its TTFT has the wait in it";
   const Probe p = probe_rate(s, 100, testing::quick_probe());
   EXPECT_TRUE(p.meets) << "attainment " << p.attainment.share;
   EXPECT_FALSE(p.passes);

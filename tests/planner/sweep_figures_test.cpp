@@ -123,6 +123,60 @@ TEST(SweepRanking, WithoutObjectivesTheFigureAloneCountsAndAllMayBeEven) {
   EXPECT_FALSE(r.best(0) || r.best(1));  // chance may have chosen
 }
 
+planner::sweep::PointResult unsteady(planner::sweep::PointResult point, const std::string& why = "the queue grows") {
+  point.result.insert(1, fmt::format(R"("requests":{{"unsteady_state":"{}"}},)", why));
+  return point;
+}
+
+TEST(SweepRanking, WhatIsInNoSteadyStateIsBehindAndIsNotMarked) {
+  const std::vector<planner::sweep::PointResult> points{unsteady(asked(0, 1, 0.1, "1")), asked(1, 3, 0.1, "1"),
+                                                        unsteady(asked(2, 0.5, 9, "0.9")),
+                                                        unsteady(asked(3, 2, 0.1, "0.9"), "")};
+  const Ranking r = ranked(points);
+  EXPECT_EQ(r.order, (Rows{1, 3, 0, 2}));
+  EXPECT_EQ(r.meeting, 1U);
+  EXPECT_EQ(r.even, Rows{});
+  EXPECT_TRUE(r.best(1));
+  EXPECT_FALSE(r.best(0) || r.best(2) || r.best(3));
+  const Ranking none = ranked({points[0], points[2]});
+  EXPECT_EQ(none.order, (Rows{0, 1}));
+  EXPECT_EQ(none.meeting, 0U);
+  EXPECT_FALSE(none.best(0) || none.best(1));
+  EXPECT_TRUE(ranked({unsteady(asked(5, 1, 0.1, "1")), points[1]}, "closed: {concurrency: 3}").best(0))
+      << "no more wait than there are clients";
+  const Ranking without = ranked({unsteady(asked(0, 1, 0.1, "null")), asked(1, 3, 0.1, "null")});
+  EXPECT_EQ(without.order, (Rows{1, 0}));
+}
+
+TEST(SweepRanking, WhoIsBehindForWantOfASteadyStateIsSaid) {
+  const auto said = [](const std::vector<planner::sweep::PointResult>& points, bool by_metric = false) {
+    Sweep sweep = sweep_of(points, points.size());
+    sweep.plan.resolved = "workload: {arrivals: {rate: 1/s}}\n";
+    if (by_metric) {
+      sweep.metric = kMeanTtft;
+    } else {
+      sweep = ranked_as_asked(std::move(sweep.plan), std::move(sweep.points));
+    }
+    std::vector<std::string> lines = sweep_page(sweep).subtitle;
+    lines.erase(lines.begin());  // the design
+    return lines;
+  };
+  using Lines = std::vector<std::string>;
+  const auto steady = asked(0, 3, 0.1, "1"), missing = asked(0, 3, 0.1, "0.5");
+  const auto grows = unsteady(asked(1, 1, 0.1, "1"));
+  EXPECT_EQ(said({steady, grows}),
+            (Lines{"best, by the lowest latency_s.ttft.mean, of 1 that meets the objectives for 99.0 % of requests: "
+                   "point 0 (a.b=1) with 3.00 s",
+                   "in no steady state, and therefore behind all others (Fall-backs say why): point 1"}));
+  EXPECT_EQ(said({missing, grows}).front(),
+            "no point in a steady state meets the objectives for 99.0 % of requests; the nearest, for 50.0 %: point 0 "
+            "(a.b=1) with 3.00 s");
+  EXPECT_EQ(said({grows}), (Lines{"no point is in a steady state, and none is the best; first, by the lowest "
+                                  "latency_s.ttft.mean: point 1 (a.b=1) with 1.00 s",
+                                  "point 1 is in no steady state: the queue grows"}));
+  EXPECT_EQ(said({steady, grows}, true).back(), "point 1 is in no steady state: the queue grows");
+}
+
 TEST(SweepRanking, AClosedLoopIsRankedByItsTokens) {
   const Ranking r = ranked({asked(0, 1, 0, "1"), asked(1, 2, 0, "1")}, "closed: {concurrency: 3}");
   EXPECT_EQ(r.order, (Rows{1, 0}));

@@ -95,6 +95,14 @@ TEST(HeatMap, WhereLessIsBetterTheLowestHasTheBrightestShade) {
   EXPECT_TRUE(has(svg, "cell hit h0\" x=\"392.67\""));
 }
 
+TEST(HeatMap, ShadesSpanWhatSeveralMapsShare) {
+  HeatMap map = map_of({{5.0, 10.0}});
+  map.shaded = {HeatCell{0.0, "0", ""}, HeatCell{10.0, "10", ""}};
+  const std::string svg = drawn(map);
+  EXPECT_EQ(count(svg, "cell hit h5"), 1);
+  EXPECT_EQ(count(svg, "cell hit h9"), 1);
+}
+
 TEST(HeatMap, OneCellAndEqualCellsHaveTheHighestShade) {
   EXPECT_EQ(count(drawn(map_of({{5.0}})), "cell hit h9"), 1);
   EXPECT_EQ(count(drawn(map_of({{5.0, 5.0}})), "cell hit h9"), 2);

@@ -35,6 +35,43 @@ TEST(Maps, ASweptGridHasACellAPoint) {
   EXPECT_EQ(map.best, (std::pair<std::size_t, std::size_t>{1, 2}));
 }
 
+TEST(Maps, AGridOfThreeAxesIsAMapAMachineWithItsBestFramed) {
+  Json d = sweep_document(3, 2);
+  const Json points = d["points"];
+  d["axes"].push_back({{"path", "cluster.gpu.type"}, {"values", {"h100-sxm", "l40s"}}});
+  d["points"] = Json::array();
+  for (const char* machine : {"h100-sxm", "l40s"}) {
+    for (Json point : points) {
+      point["set"]["cluster.gpu.type"] = machine;
+      if (std::string_view(machine) == "l40s") {
+        // 200, 199, ... 195 tokens/s
+        double& tokens = point["result"]["throughput"]["output_tokens_per_s"].get_ref<double&>();
+        tokens = 300 - tokens;
+      }
+      d["points"].push_back(point);
+    }
+  }
+  d["best"]["set"] = d["points"][6]["set"];
+  const auto drawn = [&d](const char* id) { return plot_of(maps(inputs_of({d})), id); };
+  const Plot h100 = drawn("sweep-map-of-1"), l40s = drawn("sweep-map-of-2");
+  EXPECT_EQ(h100.title, "Sweep: output tokens/s, cluster.gpu.type = h100-sxm");
+  EXPECT_EQ(
+      h100.caption,
+      "Every cell simulated. All maps of this sweep have the same shades. Framed: the best with cluster.gpu.type = "
+      "h100-sxm, 105.0. Hatched: cannot be simulated, or was not.");
+  const auto first = std::get<plot::HeatMap>(h100.drawing), second = std::get<plot::HeatMap>(l40s.drawing);
+  EXPECT_EQ(first.best, (std::pair<std::size_t, std::size_t>{1, 2}));
+  EXPECT_EQ(second.best, (std::pair<std::size_t, std::size_t>{0, 0}));
+  EXPECT_EQ(second.rows[0][0].value, 200);
+  for (const plot::HeatMap& map : {first, second}) {
+    ASSERT_TRUE(map.shaded);
+    EXPECT_EQ(map.shaded->first.text, "100.0");
+    EXPECT_EQ(map.shaded->second.value, 200);
+  }
+  d["design"] = "latin hypercube";
+  EXPECT_EQ(drawn("sweep-axis-1").data.header.size(), 3U);
+}
+
 TEST(Maps, ASweepOfOneAxisIsALine) {
   Json d = sweep_document(3, 1);
   d["axes"].erase(1);
@@ -75,6 +112,20 @@ TEST(Maps, WhereLessIsBetterTheMapIsReversed) {
   EXPECT_FALSE(std::get<plot::HeatMap>(plot_of(maps(inputs_of({d})), "sweep-map").drawing).less_is_better);
   d["best"]["order"] = "lowest";
   EXPECT_TRUE(std::get<plot::HeatMap>(plot_of(maps(inputs_of({d})), "sweep-map").drawing).less_is_better);
+}
+
+TEST(Maps, WhatIsBehindByWhatWasAskedForIsBehindInTheTableAndUnmarked) {
+  Json d = sweep_document(3, 1);  // 100, 101, 102 tokens/s
+  d["best"]["objectives_first"] = d["best"]["steady_first"] = true;
+  d["points"][2]["result"]["requests"]["unsteady_state"] = "the queue grows";
+  d["points"][1]["result"]["slo"]["attainment"] = 0.9;
+  d["best"]["set"] = d["points"][0]["set"];
+  const auto first = [&d] { return all<Table>(maps(inputs_of({d}))).at(0).rows.at(0); };
+  EXPECT_EQ(first().at(0).text, "1");
+  EXPECT_TRUE(first().at(0).strong);
+  EXPECT_EQ(all<Table>(maps(inputs_of({d}))).at(0).rows.at(1).at(0).text, "2");
+  for (Json& point : d["points"]) point["result"]["requests"]["unsteady_state"] = "the queue grows";
+  EXPECT_FALSE(first().at(0).strong);
 }
 
 TEST(Maps, ASweepOfTheLoadMarksNoBest) {

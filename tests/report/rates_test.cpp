@@ -22,6 +22,18 @@ TEST(Rates, ACapacitySearchIsDrawnWithItsObjectivesAndItsKnee) {
   EXPECT_DOUBLE_EQ(share.y_least.value(), 0.325);  // 0.46 less a quarter of what is missing to 1
 }
 
+TEST(Rates, WhatRatesWereJudgedByNamesTheQueueWhereItWasJudged) {
+  const auto names_it = [](const Json& slo) {
+    Json d = capacity_document();
+    d["slo"] = slo;
+    return plot_of(rates(inputs_of({d})), "attainment-by-rate").caption.find("the queue grows") != std::string::npos;
+  };
+  EXPECT_TRUE(names_it({{"tpot_p99_s", 0.05}}));
+  EXPECT_TRUE(names_it({{"ttft_p99_s", nullptr}, {"itl_p99_s", 0.05}}));
+  EXPECT_FALSE(names_it({{"ttft_p99_s", 0.5}, {"tpot_p99_s", 0.05}}));
+  EXPECT_FALSE(names_it({{"e2e_p99_s", 3}}));
+}
+
 TEST(Rates, AttainmentIsShownByItsLowerBoundWhichARateIsJudgedBy) {
   const auto chart =
       std::get<plot::Chart>(plot_of(rates(inputs_of({capacity_document()})), "attainment-by-rate").drawing);
@@ -118,7 +130,19 @@ TEST(Rates, ASweepOverRatesHasItsKneeWhereItNoLongerKeepsUp) {
   chart = std::get<plot::Chart>(p.drawing);
   EXPECT_EQ(chart.rules.at(0).at, 1);
   EXPECT_TRUE(chart.zones.empty());
-  EXPECT_EQ(p.caption, "Knee: the highest rate swept up to which 99 % of the requests meet all objectives.");
+  EXPECT_EQ(p.caption,
+            "Knee: the highest rate swept up to which 99 % of the requests meet all objectives, and no queue grows "
+            "to the end.");
+
+  d["resolved_scenario"] = "slo: {e2e_p99: 3 s}\n";
+  d["points"][1]["result"]["slo"]["attainment"] = 1;
+  d["points"][2]["result"]["slo"]["attainment"] = 1;
+  const auto knee = [&d] {
+    return std::get<plot::Chart>(plot_of(rates(inputs_of({d})), "swept-ttft").drawing).rules.at(0).at;
+  };
+  EXPECT_EQ(knee(), 4);
+  d["points"][1]["result"]["requests"]["unsteady_state"] = "the queue grows";
+  EXPECT_EQ(knee(), 1);
 }
 
 }  // namespace

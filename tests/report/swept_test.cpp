@@ -57,6 +57,27 @@ TEST(Swept, TheBestPointIsOfThoseThatMeetTheObjectives) {
   EXPECT_TRUE(says(f, "99.0 % of its requests met the objectives (TPOT p99 50.0 ms).")) << f.detail;
 }
 
+TEST(Swept, OfAServiceTheBestPointIsOfThoseInASteadyState) {
+  Json d = draft_lengths(0.1);
+  d["points"][2]["result"]["requests"]["unsteady_state"] = "the queue grows";
+  const auto answer = [&d](const char* scenario) {
+    d["resolved_scenario"] = scenario;
+    return only({d}, kWhichPlan);
+  };
+  const Fact f = answer("workload:\n  arrivals: {rate: 1/s}\n");
+  EXPECT_EQ(f.answer, "draft_length = 2, keep_ratio = 0.1");
+  EXPECT_TRUE(says(f, "The best of 3 points simulated in a steady state: output tokens/s 101.0.")) << f.detail;
+  EXPECT_EQ(answer("workload:\n  closed: {concurrency: 8}\n").answer, "draft_length = 3, keep_ratio = 0.1");
+  d["points"][1]["result"]["slo"]["attainment"] = 0.9;  // the others: 0.99
+  const Fact both = answer("slo: {tpot_p99: 50 ms}\nworkload:\n  arrivals: {rate: 1/s}\n");
+  EXPECT_EQ(both.answer, "draft_length = 1, keep_ratio = 0.1");
+  EXPECT_TRUE(says(both, "simulated that meets the objectives in a steady state: ")) << both.detail;
+  d["points"][0]["result"]["slo"]["attainment"] = 0.8;
+  EXPECT_EQ(answer("slo: {tpot_p99: 50 ms}\nworkload:\n  arrivals: {rate: 1/s}\n").answer,
+            "draft_length = 2, keep_ratio = 0.1")
+      << "none meets them: the best that keeps up";
+}
+
 TEST(Swept, WhereNoPointMeetsTheObjectivesTheBestOfAllIsNamedWithItsShare) {
   Json d = draft_lengths(0.1);
   d["resolved_scenario"] = "slo: {tpot_p99: 50 ms}\n";

@@ -325,6 +325,15 @@ std::string key_blamed(const serving::ServingConfig& config) {
   return "none";
 }
 
+TEST(RefusedOfASchedule, IsWhatOnlyTheStaggeredOneLooksAt) {
+  EXPECT_EQ(small_refusal({"schedule.unplaced=waits"}), "");
+  EXPECT_EQ(small_refusal({"schedule={policy: lock_step, unplaced: drafts_on}"}), "")
+      << "as resolved scenarios write it";
+  EXPECT_EQ(small_refusal({"schedule={policy: lock_step, unplaced: waits}"}),
+            "--set schedule: schedule.unplaced: belongs to schedule policy staggered, and policy lock_step would not "
+            "look at it: remove it, or use policy: staggered");
+}
+
 TEST(RefusedByTheSimulator, AreNamesThatNoTableHas) {
   // A scenario's field tables find these first; programs that fill in a configuration themselves come here.
   serving::ServingConfig c = small_scenario().serving;

@@ -16,6 +16,7 @@
 #include "sim/serving/simulation.h"
 #include "tools/cli/command.h"
 #include "tools/cli/completion.h"
+#include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
 #include "tools/results/result_document.h"
 
@@ -147,6 +148,7 @@ void execute(int argc, char** argv, Console& console) {
   } catch (const CLI::ParseError& error) {
     throw schema::InputError(usage_message(app, error));
   }
+  static_cast<void>(seconds_between_lines());  // what is wrong with it is said before anything is read
   chosen(console);
 }
 

@@ -12,6 +12,7 @@
 
 #include "models/schema/error.h"
 #include "tools/cli/console.h"
+#include "tools/cli/signals.h"
 
 namespace kvsim::cli {
 namespace {
@@ -70,6 +71,7 @@ void refuse_to_overwrite(const std::string& path, bool force) {
 }
 
 PendingFile::PendingFile(const std::string& path) : path_(path) {
+  note_signals();
   static std::atomic<unsigned> counter{0};
   const fs::path target(path);
   struct stat status {};
@@ -117,6 +119,7 @@ void PendingFile::commit() {
 OutputFolder::OutputFolder(std::string path, const std::vector<std::string>& names, std::vector<std::string> inputs)
     : path_(std::move(path)), inputs_(std::move(inputs)) {
   for (const std::string& name : names) refuse_input("--out", (fs::path(path_) / name).string(), inputs_);
+  note_signals();
   try {
     make();
     const PendingFile probe((fs::path(path_) / names.front()).string());

@@ -13,8 +13,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "models/schema/error.h"
 #include "planner/capacity/probe.h"
 #include "tools/cli/console.h"
+#include "tools/cli/signals.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::cli {
@@ -34,16 +36,20 @@ bool on_terminal() {
 
 double seconds_between_lines() {
   const char* said = std::getenv("KVSIM_PROGRESS");  // NOLINT(concurrency-mt-unsafe): nothing sets it
-  if (said == nullptr) return kUsualPeriod;
+  if (said == nullptr || *said == '\0') return kUsualPeriod;
   const std::string_view text(said);
   double seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  const bool number = error == std::errc{} && end == text.data() + text.size() && seconds >= 0;
-  return number ? std::min(seconds, kLongestPeriod) : kUsualPeriod;
+  if (error == std::errc{} && end == text.data() + text.size() && seconds >= 0) {
+    return std::min(seconds, kLongestPeriod);
+  }
+  throw schema::InputError(fmt::format(
+      "KVSIM_PROGRESS: expected seconds from one line of progress to the next, 0 for none, found \"{}\"", text));
 }
 
 StatusLine::StatusLine(std::string text)
     : terminal_(on_terminal()), begin_(Clock::now()), shown_(begin_), text_(std::move(text)) {
+  note_signals();
   const std::chrono::duration<double> period(seconds_between_lines());
   if (terminal_ || ::isatty(STDERR_FILENO) != 0 || period.count() == 0) return;
   writer_ = std::thread([this, period] { write_until_stopped(period); });

@@ -10,12 +10,25 @@ namespace kvsim::cli {
 namespace {
 
 std::atomic<int> noted{0};  // the signal
+std::atomic<bool> only_noted{false};
 std::atomic<const EndsAtOnce*> at_once{nullptr};
-static_assert(std::atomic<int>::is_always_lock_free && std::atomic<const EndsAtOnce*>::is_always_lock_free,
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free &&
+                  std::atomic<const EndsAtOnce*>::is_always_lock_free,
               "a signal handler may only touch lock-free atomics");
+
+/// Of what a signal handler may call.
+[[noreturn]] void end_now(int signal, std::span<const std::string> folders) {
+  for (const std::string& folder : folders) {
+    if (::rmdir(folder.c_str()) != 0) break;  // there is something in it
+  }
+  constexpr std::string_view said = "kvsim: interrupted, no results written\n";
+  static_cast<void>(::write(STDERR_FILENO, said.data(), said.size()) + 0);
+  ::_exit(signal == SIGTERM ? kTerminated : kInterrupted);
+}
 
 void note_or_end(int signal) {
   if (const EndsAtOnce* now = at_once.load()) now->end(signal);
+  if (!only_noted.load()) end_now(signal, {});
   noted.store(signal);
 }
 
@@ -31,12 +44,11 @@ EndsAtOnce::~EndsAtOnce() {
 }
 
 void EndsAtOnce::end(int signal) const {
-  for (const std::string& folder : folders_) {
-    if (::rmdir(folder.c_str()) != 0) break;  // there is something in it
-  }
-  constexpr std::string_view said = "kvsim: interrupted, no results written\n";
-  static_cast<void>(::write(STDERR_FILENO, said.data(), said.size()) + 0);
-  ::_exit(signal == SIGTERM ? kTerminated : kInterrupted);
+  end_now(signal, folders_);
+}
+
+void note_signals() {
+  only_noted.store(true);
 }
 
 void handle_signals() {

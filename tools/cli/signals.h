@@ -31,18 +31,25 @@ class Interrupted : public std::runtime_error {
   explicit Interrupted(const std::string& left = "no results written") : std::runtime_error(left) {}
 };
 
-/// From now on SIGINT and SIGTERM are only noted, the second one ends the program; writing to a closed pipe or past a
-/// file size limit is an error of write(), not a signal. Signals that the caller ignores stay ignored.
+/// From now on SIGINT and SIGTERM end the program at once, with the message and the status of Interrupted, until
+/// note_signals(): a command that only reads leaves nothing, and whoever waits for a pipe asks nobody. Writing to a
+/// closed pipe or past a file size limit is an error of write(), not a signal. Signals that the caller ignores stay
+/// ignored.
 void handle_signals();
 
-/// Whether SIGINT or SIGTERM has come. May be called from any thread.
+/// From now on SIGINT and SIGTERM are noted, and the second one ends the program: something is begun that has to be
+/// tidied up, or says how far it came, and asks interrupted() whether it may go on. Output files and lines of progress
+/// call it themselves.
+void note_signals();
+
+/// Whether SIGINT or SIGTERM has come and was noted. May be called from any thread.
 bool interrupted();
 
 /// 128 + the signal that has come.
 ExitStatus interrupted_status();
 
-/// While it lives, SIGINT and SIGTERM end the program at once, with the message and the status of Interrupted: for what
-/// takes long, is not asked whether it may go on and leaves nothing, such as reading a file. One at a time.
+/// While it lives, SIGINT and SIGTERM end the program at once again, after note_signals() too: for what takes long, is
+/// not asked whether it may go on and leaves nothing but folders, such as reading a file. One at a time.
 class EndsAtOnce {
  public:
   /// `folders`, innermost first, are removed where they are empty; they must outlive it.
@@ -57,12 +64,5 @@ class EndsAtOnce {
  private:
   std::span<const std::string> folders_;
 };
-
-/// What `make` makes, such as a scenario with its trace, under EndsAtOnce.
-template <class Make>
-auto made_or_ended(const Make& make) {
-  const EndsAtOnce making;
-  return make();
-}
 
 }  // namespace kvsim::cli

@@ -135,6 +135,10 @@ std::string ramp(const plot::HeatMap& map) {
     }
   }
   if (!least) return {};
+  if (map.shaded) {
+    least = &map.shaded->first;
+    most = &map.shaded->second;
+  }
   std::string out = fmt::format("<ul class=\"legend ramp\" aria-label=\"Shades\"><li class=\"end\">{}</li>",
                                 xml_escaped(least->text));
   constexpr int shades = 10;

@@ -123,6 +123,8 @@ struct HeatMap {
   bool less_is_better = false;                                  ///< bright is best
   std::optional<std::pair<std::size_t, std::size_t>> best{};    ///< row and column of the framed cell
   std::optional<std::pair<std::size_t, std::size_t>> chosen{};  ///< of another one, framed by dashes
+  /// Cells of least and most value that shades span, where several maps share them; else those of `rows`.
+  std::optional<std::pair<HeatCell, HeatCell>> shaded{};
 };
 
 /// Shades of the cells are classes h0 (lowest) to h9 of the page's style sheet. `id` as of Svg::inlined.

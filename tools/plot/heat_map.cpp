@@ -29,6 +29,10 @@ class Drawing {
                                           : 44.0),
         bottom_(kTop + cell_h_ * static_cast<double>(map.y_labels.size())),
         svg_(Svg::inlined(id, kWidth, bottom_ + kBelow, map.title, map.description)) {
+    if (map.shaded) {
+      least_ = map.shaded->first.value.value_or(least_);
+      most_ = map.shaded->second.value.value_or(most_);
+    }
     for (const auto& row : map.rows) {
       for (const HeatCell& c : row) {
         if (!c.value || !std::isfinite(*c.value)) continue;

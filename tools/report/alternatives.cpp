@@ -15,8 +15,9 @@ void add_candidates(Section& s, const Json& plan) {
   const Json& candidates = at(simulated, {"candidates"});
   if (!candidates.is_array() || candidates.empty()) return;
   Table t =
-      table(fmt::format("Candidates that were simulated, best first ({} simulations)",
-                        plain(number_or_nan(simulated, {"simulations"}))),
+      table(fmt::format("Candidates that were simulated, best first ({} simulation{})",
+                        plain(number_or_nan(simulated, {"simulations"})),
+                        number(simulated, {"simulations"}) == 1.0 ? "" : "s"),
             {{"plan"}, {"why tried"}, {"predicted tokens/s", true}, {"simulated tokens/s", true}, {"seeds", true}});
   for (const Json& c : candidates) {
     t.rows.push_back(

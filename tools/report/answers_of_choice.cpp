@@ -120,6 +120,9 @@ struct SweptPoint {
   const Json* point = nullptr;
   double value = 0;
   double attainment = 1;
+  bool steady = true;  ///< or no service is asked for
+
+  [[nodiscard]] bool meets() const { return attainment >= kMetByEnough; }
 };
 
 /// Those that have the figure that the sweep is about, the best first.
@@ -127,12 +130,13 @@ std::vector<SweptPoint> by_figure(const Json& sweep) {
   const std::string metric = text(sweep, {"best", "metric"});
   const bool less = text(sweep, {"best", "order"}) == "lowest";
   const std::string objectives = objectives_words(sweep);
+  const bool service = asks_for_service(sweep);
   std::vector<SweptPoint> points;
   for (const Json& point : at(sweep, {"points"})) {
     const double value = figure_at(at(point, {"result"}), metric);
     if (!std::isfinite(value)) continue;
     const double met = objectives.empty() ? 1 : number(at(point, {"result"}), {"slo", "attainment"}).value_or(0);
-    points.push_back({&point, value, met});
+    points.push_back({&point, value, met, !service || unsteady_state(at(point, {"result"})).empty()});
   }
   const auto better = [less](const SweptPoint& a, const SweptPoint& b) {
     return less ? a.value < b.value : a.value > b.value;
@@ -141,11 +145,21 @@ std::vector<SweptPoint> by_figure(const Json& sweep) {
   return points;
 }
 
-/// The best of those that meet the objectives; the best of all where none does.
+/// The best of those that keep up with the traffic and meet the objectives; where none does, of those that keep up;
+/// where none does that, of all.
 std::vector<SweptPoint>::const_iterator best_of(const std::vector<SweptPoint>& points) {
-  const auto meets = [](const SweptPoint& p) { return p.attainment >= kMetByEnough; };
-  const auto found = std::find_if(points.begin(), points.end(), meets);
+  const auto first = [&points](auto is) { return std::find_if(points.begin(), points.end(), is); };
+  auto found = first([](const SweptPoint& p) { return p.steady && p.meets(); });
+  if (found == points.end()) found = first([](const SweptPoint& p) { return p.steady; });
   return found == points.end() ? points.begin() : found;
+}
+
+/// Why it is not the first by the figure alone; empty where it is.
+std::string chosen_words(std::vector<SweptPoint>::const_iterator first, std::vector<SweptPoint>::const_iterator found) {
+  const auto passed = [&](auto is) { return std::any_of(first, found, is); };
+  const bool met = found->meets() && passed([](const SweptPoint& p) { return !p.meets(); });
+  const bool steady = passed([](const SweptPoint& p) { return !p.steady; });
+  return std::string(met ? " that meets the objectives" : "") + (steady ? " in a steady state" : "");
 }
 
 /// The best point of a sweep, as the answer to a question: of those that meet the objectives, where any does.
@@ -162,8 +176,7 @@ Fact swept(const Json& sweep, const char* question) {
   Fact f{question, setting_text(at(*best.point, {"set"}), ".policy", !of_policy),
          fmt::format("The best of {} simulated{}: {} {}.",
                      points.size() == 1 ? "the one point" : fmt::format("{} points", points.size()),
-                     found == points.begin() ? "" : " that meets the objectives", metric_name(metric),
-                     printed(metric, best.value)),
+                     chosen_words(points.begin(), found), metric_name(metric), printed(metric, best.value)),
          "maps"};
   if (tried > points.size()) {
     const std::size_t others = tried - points.size();
@@ -249,11 +262,12 @@ Fact plan_of(const Json& plan) {
   if (!simulated.empty()) {
     Fact f{kWhichPlan, plan_text(at(simulated, {"best"})), "", "alternatives"};
     f.detail = fmt::format(
-        "Simulated: {} tokens/s a replica{}, the best of {} candidates.\nThe closed forms alone would "
+        "Simulated: {} tokens/s a replica{}, the best of {}.\nThe closed forms alone would "
         "choose {}",
         interval_text(number_or_nan(simulated, {"throughput_tokens_per_s", "mean"}),
                       number_or_nan(simulated, {"throughput_tokens_per_s", "half_width_95"}), results::figure),
-        speedup_text(simulated), at(simulated, {"candidates"}).size(), plan_text(optimum));
+        speedup_text(simulated), results::counted(at(simulated, {"candidates"}).size(), "candidate"),
+        plan_text(optimum));
     if (const auto ratio = number(simulated, {"predicted_over_simulated"})) {
       f.detail += fmt::format("; for the plan above they predict {:.1f} % {}", std::fabs(*ratio - 1) * 100,
                               *ratio < 1 ? "less" : "more");

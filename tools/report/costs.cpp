@@ -51,8 +51,9 @@ void add_fleets(Section& s, const Json& capacity) {
   for (const Json& c : at(capacity, {"configurations"})) {
     const std::string why = pooling(capacity, c);
     if (why.empty()) continue;
-    s.add(Prose{fmt::format("{} under {}, {} replicas.{}", text(c, {"machine"}), text(c, {"policy"}),
-                            plain(number_or_nan(c, {"fleet", "replicas"})), on_one_line(why))});
+    s.add(Prose{fmt::format("{} under {}, {} replica{}.{}", text(c, {"machine"}), text(c, {"policy"}),
+                            plain(number_or_nan(c, {"fleet", "replicas"})),
+                            number(c, {"fleet", "replicas"}) == 1.0 ? "" : "s", on_one_line(why))});
   }
 }
 

@@ -220,6 +220,11 @@ std::string unsteady_state(const Json& result) {
   return text(result, {"requests", "unsteady_state"});
 }
 
+bool asks_for_service(const Json& document) {
+  const Json scenario = resolved_section(document, "workload");
+  return has(scenario, {"workload"}) && !has(scenario, {"workload", "closed"});
+}
+
 std::string draft_settings(const Json& document) {
   const Json scenario = resolved_section(document, "decode");
   const auto x = number(scenario, {"decode", "draft_length"}), c = number(scenario, {"decode", "keep_ratio"});

@@ -41,6 +41,10 @@ struct Objectives {
 /// Why what a run measured is no steady state, in words; empty where nothing speaks against one.
 [[nodiscard]] std::string unsteady_state(const Json& result);
 
+/// Whether requests arrive on their own, whether or not anybody answers: a service is asked for, of which a run in no
+/// steady state says nothing.
+[[nodiscard]] bool asks_for_service(const Json& document);
+
 /// What drafts are made with in a scenario: "x = 25, c = 0.2"; empty where it does not say.
 [[nodiscard]] std::string draft_settings(const Json& document);
 

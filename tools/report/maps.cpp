@@ -1,7 +1,9 @@
 // Throughput over draft length and keep ratio, by the closed forms; and what sweeps found over their axes.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -9,6 +11,7 @@
 #include "tools/report/parts.h"
 #include "tools/report/report.h"
 #include "tools/results/numbers.h"
+#include "tools/results/sweep.h"
 
 namespace kvsim::report {
 namespace {
@@ -86,19 +89,39 @@ struct SweepView {
   std::string metric;
   std::string set;  ///< of the best point
   bool less;        ///< is better
+  bool objectives_first, steady_first;
+  bool marked = true;  ///< whether a point is the best: none is where all are behind
 
   explicit SweepView(const Json& document)
       : sweep(document),
         metric(text(document, {"best", "metric"})),
         set(at(document, {"best", "set"}).dump()),
-        less(text(document, {"best", "order"}) == "lowest") {
+        less(text(document, {"best", "order"}) == "lowest"),
+        objectives_first(truth(document, {"best", "objectives_first"})),
+        steady_first(truth(document, {"best", "steady_first"})) {
     if (metric.empty()) metric = "throughput.output_tokens_per_s";
+    for (const Json& point : at(sweep, {"points"})) {
+      if (at(point, {"set"}).dump() == set) marked = !behind(point).first;
+    }
+  }
+  /// How far a point is behind others by what was asked for, whatever its figure: no steady state, then by how much too
+  /// few requests met the objectives.
+  [[nodiscard]] std::pair<bool, double> behind(const Json& point) const {
+    const Json& result = at(point, {"result"});
+    const double met = objectives_first ? number(result, {"slo", "attainment"}).value_or(1) : 1;
+    return {steady_first && !unsteady_state(result).empty(), std::max(0.0, results::kMetByEnough - met)};
+  }
+  [[nodiscard]] double figure(const Json& point) const { return figure_at(at(point, {"result"}), metric); }
+  /// The smaller, the better. Precondition: it has the figure.
+  [[nodiscard]] std::pair<std::pair<bool, double>, double> rank(const Json& point) const {
+    return {behind(point), less ? figure(point) : -figure(point)};
   }
   [[nodiscard]] std::string best_text() const {
     std::string said;
     for (const auto& [path, value] : at(sweep, {"best", "set"}).items()) {
       said += fmt::format("{}{} = {}", said.empty() ? "" : ", ", path, scalar_text(value));
     }
+    if (!marked) return "none, for no point is in a steady state";
     return said.empty() ? "no point could be simulated"
                         : fmt::format("{}: {}", said, printed(metric, number_or_nan(sweep, {"best", "value"})));
   }
@@ -108,45 +131,142 @@ std::size_t position(const Json& values, const Json& value) {
   return static_cast<std::size_t>(std::distance(values.begin(), std::find(values.begin(), values.end(), value)));
 }
 
-void add_grid(Section& s, const SweepView& view, std::size_t index) {
-  const Json& axes = at(view.sweep, {"axes"});
-  const Json &down = axes[1], &across = axes[0];
-  const Json &rows = at(down, {"values"}), &columns = at(across, {"values"});
-  constexpr std::size_t most_cells = 3000;
-  if (rows.size() * columns.size() > most_cells) {
-    s.add(Prose{
-        fmt::format("A grid of {} x {} cells is too fine to be drawn: its best points are below, sweep.csv has all.",
-                    rows.size(), columns.size())});
-    return;
+/// A part of a sweep: the points at which one axis has one value.
+struct Slice {
+  std::string path;
+  Json value;
+  std::pair<plot::HeatCell, plot::HeatCell> shaded;  ///< the least and the most of all parts
+};
+
+/// Of the sweep, or of a slice of it.
+class GridMap {
+ public:
+  GridMap(const SweepView& view, const Json& down, const Json& across, const Slice* slice)
+      : view_(view),
+        rows_(at(down, {"values"})),
+        columns_(at(across, {"values"})),
+        down_(text(down, {"path"})),
+        across_(text(across, {"path"})),
+        over_load_(is_load(down_) || is_load(across_) || (slice != nullptr && is_load(slice->path))),
+        slice_(slice) {}
+
+  [[nodiscard]] bool too_fine() const {
+    constexpr std::size_t most_cells = 3000;
+    return rows_.size() * columns_.size() > most_cells;
   }
-  const std::string down_path = text(down, {"path"}), across_path = text(across, {"path"});
-  Plot p;
-  p.id = numbered("sweep-map", index);
-  p.title = fmt::format("Sweep: {}", metric_name(view.metric));
-  const bool over_load = is_load(down_path) || is_load(across_path);
-  p.caption = fmt::format("Every cell simulated. {}Hatched: cannot be simulated, or was not.",
-                          over_load ? "" : fmt::format("Framed: the best, {}. ", view.best_text()));
-  plot::HeatMap map;
-  map.x_title = across_path;
-  map.y_title = down_path;
-  map.less_is_better = view.less;
-  for (const Json& v : columns) map.x_labels.push_back(scalar_text(v));
-  for (const Json& v : rows) map.y_labels.push_back(scalar_text(v));
-  map.rows.assign(rows.size(), std::vector<plot::HeatCell>(columns.size()));
-  for (const Json& point : at(view.sweep, {"points"})) {
+
+  void add_to(Section& s, std::string id) const {
+    if (too_fine()) {
+      s.add(Prose{
+          fmt::format("A grid of {} x {} cells is too fine to be drawn: its best points are below, sweep.csv has all.",
+                      rows_.size(), columns_.size())});
+      return;
+    }
+    plot::HeatMap map;
+    map.x_title = across_;
+    map.y_title = down_;
+    map.less_is_better = view_.less;
+    if (slice_ != nullptr) map.shaded = slice_->shaded;
+    for (const Json& v : columns_) map.x_labels.push_back(scalar_text(v));
+    for (const Json& v : rows_) map.y_labels.push_back(scalar_text(v));
+    map.rows.assign(rows_.size(), std::vector<plot::HeatCell>(columns_.size()));
+    const Json* framed = over_load_ ? nullptr : best();
+    for (const Json& point : at(view_.sweep, {"points"})) {
+      if (belongs(point)) draw(map, point, &point == framed);
+    }
+    Plot p;
+    p.id = std::move(id);
+    p.title = fmt::format("Sweep: {}", metric_name(view_.metric));
+    if (slice_ != nullptr) p.title += fmt::format(", {} = {}", slice_->path, scalar_text(slice_->value));
+    p.caption = fmt::format("Every cell simulated. {}{}Hatched: cannot be simulated, or was not.",
+                            slice_ == nullptr ? "" : "All maps of this sweep have the same shades. ",
+                            over_load_ ? "" : framed_text(framed));
+    s.add(finished(std::move(p), std::move(map), down_ + " \\ " + across_));
+  }
+
+ private:
+  [[nodiscard]] bool belongs(const Json& point) const {
+    return slice_ == nullptr || at(point, {"set", slice_->path}) == slice_->value;
+  }
+
+  /// The point to be framed; null: none.
+  [[nodiscard]] const Json* best() const {
+    const Json* found = nullptr;
+    for (const Json& point : at(view_.sweep, {"points"})) {
+      if (slice_ == nullptr) {
+        if (view_.marked && at(point, {"set"}).dump() == view_.set) found = &point;
+      } else if (belongs(point) && std::isfinite(view_.figure(point)) && !view_.behind(point).first &&
+                 (found == nullptr || view_.rank(point) < view_.rank(*found))) {
+        found = &point;
+      }
+    }
+    return found;
+  }
+
+  [[nodiscard]] std::string framed_text(const Json* framed) const {
+    if (slice_ == nullptr) return fmt::format("Framed: the best, {}. ", view_.best_text());
+    if (framed == nullptr) return "";
+    return fmt::format("Framed: the best with {} = {}, {}. ", slice_->path, scalar_text(slice_->value),
+                       printed(view_.metric, view_.figure(*framed)));
+  }
+
+  void draw(plot::HeatMap& map, const Json& point, bool framed) const {
     const Json& set = at(point, {"set"});
-    const std::size_t r = position(rows, at(set, {down_path})), c = position(columns, at(set, {across_path}));
-    if (r >= rows.size() || c >= columns.size()) continue;
-    const std::string where = fmt::format("{} = {}, {} = {}", across_path, map.x_labels[c], down_path, map.y_labels[r]);
-    const double value = figure_at(at(point, {"result"}), view.metric);
+    const std::size_t r = position(rows_, at(set, {down_})), c = position(columns_, at(set, {across_}));
+    if (r >= rows_.size() || c >= columns_.size()) return;
+    const std::string where = fmt::format("{} = {}, {} = {}", across_, map.x_labels[c], down_, map.y_labels[r]);
+    const double value = view_.figure(point);
     if (std::isfinite(value)) {
-      map.rows[r][c] = {value, printed(view.metric, value), where + ": " + printed(view.metric, value)};
+      map.rows[r][c] = {value, printed(view_.metric, value), where + ": " + printed(view_.metric, value)};
     } else {
       map.rows[r][c] = {std::nullopt, "-", where + ": " + text(point, {"reason"})};
     }
-    if (set.dump() == view.set && !over_load) map.best = {r, c};
+    if (framed) map.best = {r, c};
   }
-  s.add(finished(std::move(p), std::move(map), down_path + " \\ " + across_path));
+
+  const SweepView& view_;
+  const Json &rows_, &columns_;
+  std::string down_, across_;
+  bool over_load_;
+  const Slice* slice_;
+};
+
+void add_grid(Section& s, const SweepView& view, std::size_t index) {
+  const Json& axes = at(view.sweep, {"axes"});
+  GridMap(view, axes[1], axes[0], nullptr).add_to(s, numbered("sweep-map", index));
+}
+
+/// The axis of whose values each has a map: the machine, else the axis with the fewest values.
+std::size_t sliced_axis(const Json& axes) {
+  std::size_t fewest = 0;
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    if (text(axes[a], {"path"}).ends_with("gpu.type")) return a;
+    if (at(axes[a], {"values"}).size() < at(axes[fewest], {"values"}).size()) fewest = a;
+  }
+  return fewest;
+}
+
+/// A grid of three axes as small multiples: a map a value of one of them, all in the same shades. False: too many or
+/// too fine.
+bool add_multiples(Section& s, const SweepView& view, std::size_t index) {
+  constexpr std::size_t most_maps = 8;
+  const Json& axes = at(view.sweep, {"axes"});
+  const std::size_t sliced = sliced_axis(axes), across = sliced == 0 ? 1 : 0, down = 3 - sliced - across;
+  const Json& values = at(axes[sliced], {"values"});
+  if (values.size() > most_maps || GridMap(view, axes[down], axes[across], nullptr).too_fine()) return false;
+  double least = std::numeric_limits<double>::infinity(), most = -least;
+  for (const Json& point : at(view.sweep, {"points"})) {
+    if (const double value = view.figure(point); std::isfinite(value)) {
+      least = std::min(least, value);
+      most = std::max(most, value);
+    }
+  }
+  const auto cell_of = [&view](double value) { return plot::HeatCell{value, printed(view.metric, value), ""}; };
+  for (std::size_t v = 0; v < values.size(); ++v) {
+    const Slice slice{text(axes[sliced], {"path"}), values[v], {cell_of(least), cell_of(most)}};
+    GridMap(view, axes[down], axes[across], &slice).add_to(s, numbered(fmt::format("sweep-map-of-{}", v + 1), index));
+  }
+  return true;
 }
 
 void add_line(Section& s, const SweepView& view, std::size_t index) {
@@ -237,23 +357,21 @@ void add_points(Section& s, const SweepView& view) {
   const Json& all_axes = at(view.sweep, {"axes"});
   const bool over_load =
       std::any_of(all_axes.begin(), all_axes.end(), [](const Json& axis) { return is_load(text(axis, {"path"})); });
-  const bool less = view.less;
-  std::vector<std::pair<double, const Json*>> ranked;
+  std::vector<const Json*> ranked;
   std::size_t infeasible = 0;
   for (const Json& point : points) {
-    const double value = figure_at(at(point, {"result"}), view.metric);
-    if (std::isfinite(value)) {
-      ranked.emplace_back(value, &point);
+    if (std::isfinite(view.figure(point))) {
+      ranked.push_back(&point);
     } else {
       ++infeasible;
     }
   }
   std::stable_sort(ranked.begin(), ranked.end(),
-                   [less](const auto& a, const auto& b) { return less ? a.first < b.first : a.first > b.first; });
+                   [&view](const Json* a, const Json* b) { return view.rank(*a) < view.rank(*b); });
   if (ranked.empty()) return;
   Table t;
   t.title = ranked.size() > most ? fmt::format("The best {} of {} points simulated", most, ranked.size())
-                                 : fmt::format("{} points simulated, best first", ranked.size());
+                                 : fmt::format("{} simulated, best first", results::counted(ranked.size(), "point"));
   if (infeasible > 0) t.title += fmt::format("; {} cannot be", infeasible);
   for (const Json& axis : at(view.sweep, {"axes"})) t.add({text(axis, {"path"}), true});
   for (const char* header : {"output tokens/s", "TTFT p50", "TTFT p99", "TPOT p50", "TPOT p99", "within SLO"}) {
@@ -262,10 +380,10 @@ void add_points(Section& s, const SweepView& view) {
   const bool shown = std::find(t.header.begin(), t.header.end(), metric_name(view.metric)) != t.header.end();
   if (!shown) t.add({metric_name(view.metric), true});
   for (std::size_t i = 0; i < std::min(most, ranked.size()); ++i) {
-    const Json& result = at(*ranked[i].second, {"result"});
+    const Json& result = at(*ranked[i], {"result"});
     std::vector<Cell> row;
     for (const Json& axis : at(view.sweep, {"axes"})) {
-      const Json& value = at(*ranked[i].second, {"set", text(axis, {"path"})});
+      const Json& value = at(*ranked[i], {"set", text(axis, {"path"})});
       row.push_back(value.is_number() ? Cell{scalar_text(value), value.get<double>()} : scalar_text(value));
     }
     row.push_back(cell(figure_at(result, "throughput.output_tokens_per_s"),
@@ -274,8 +392,9 @@ void add_points(Section& s, const SweepView& view) {
       row.push_back(cell(figure_at(result, path), results::seconds));
     }
     row.push_back(cell(figure_at(result, "slo.attainment"), results::percent));
-    if (row.size() < t.align.size()) row.push_back({printed(view.metric, ranked[i].first), ranked[i].first});
-    if (i == 0 && !over_load) {
+    const double value = view.figure(*ranked[i]);
+    if (row.size() < t.align.size()) row.push_back({printed(view.metric, value), value});
+    if (i == 0 && view.marked && !over_load) {
       for (Cell& c : row) c.strong = true;
     }
     t.rows.push_back(std::move(row));
@@ -291,9 +410,11 @@ Section maps(const Inputs& inputs) {
   for (std::size_t i = 0; i < inputs.sweeps.size(); ++i) {
     const SweepView view(inputs.sweeps[i]);
     const Json& axes = at(inputs.sweeps[i], {"axes"});
-    if (axes.size() == 2 && text(inputs.sweeps[i], {"design"}) == "grid") add_grid(s, view, i);
+    const bool grid = text(inputs.sweeps[i], {"design"}) == "grid";
+    if (axes.size() == 2 && grid) add_grid(s, view, i);
     if (axes.size() == 1) add_line(s, view, i);
-    if (axes.size() > 2 || (axes.size() == 2 && text(inputs.sweeps[i], {"design"}) != "grid")) add_scatter(s, view, i);
+    const bool mapped = axes.size() == 3 && grid && add_multiples(s, view, i);
+    if (!mapped && (axes.size() > 2 || (axes.size() == 2 && !grid))) add_scatter(s, view, i);
     add_points(s, view);
     add_reasons(s, view);
   }

@@ -164,10 +164,6 @@ void add_sweep(Sureness& sure, const Json& sweep) {
       fmt::format("The best point swept: {} (95 % interval)", within(relative, metric_name(metric))));
 }
 
-std::string counted(std::size_t count, const char* one, const char* many) {
-  return fmt::format("{} {}", count, count == 1 ? one : many);
-}
-
 /// What the figures rest on, counted.
 void add_figures(Sureness& sure, const Inputs& inputs) {
   std::set<std::string> listed;
@@ -181,7 +177,7 @@ void add_figures(Sureness& sure, const Inputs& inputs) {
       std::count_if(prices.begin(), prices.end(), [](const Json& p) { return text(p, {"source"}) == "assumption"; });
   if (!figures.empty()) {
     std::string said =
-        fmt::format("{} of machines, models and compressors:", counted(figures.size(), "figure", "figures"));
+        fmt::format("{} of machines, models and compressors:", results::counted(figures.size(), "figure"));
     const char* separator = " ";
     for (const auto& [source, count] : by_source) {
       said += fmt::format("{}{} {}", separator, count, source);
@@ -189,10 +185,9 @@ void add_figures(Sureness& sure, const Inputs& inputs) {
     }
     sure.sentences.push_back(std::move(said));
   }
-  if (assumptions > 0) sure.sentences.push_back(counted(assumptions, "assumption listed", "assumptions listed"));
+  if (assumptions > 0) sure.sentences.push_back(results::counted(assumptions, "assumption") + " listed");
   if (const std::size_t count = fallbacks_of(inputs).size(); count > 0) {
-    sure.sentences.push_back(counted(count, "fall-back", "fall-backs") +
-                             ", such as kernels measured on another machine");
+    sure.sentences.push_back(results::counted(count, "fall-back") + ", such as kernels measured on another machine");
   }
   if (assumed_prices > 0) {
     sure.sentences.push_back(fmt::format("{} of {} prices are assumptions", assumed_prices, prices.size()));

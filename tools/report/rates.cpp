@@ -149,6 +149,8 @@ void add_capacity(Section& s, const Json& capacity, std::size_t index) {
     }
     return zones;
   };
+  // As planner::capacity::probe_rate() judges: a wait is a part of the time to the first token and of all of it.
+  const bool queue_judged = !number(capacity, {"slo", "ttft_p99_s"}) && !number(capacity, {"slo", "e2e_p99_s"});
   double floor = target;
   for (const Json& c : configurations) {
     for (const Json& probe : at(c, {"probes"})) floor = std::min(floor, number(probe, {"lower"}).value_or(1));
@@ -158,8 +160,12 @@ void add_capacity(Section& s, const Json& capacity, std::size_t index) {
         .title = "Share of requests within all objectives, at least",
         .caption =
             fmt::format("The lower end of its interval (one-sided, {}), which is what a rate is judged by: shaded, it "
-                        "fails. {}. Every rate that was probed.",
-                        results::percent(number_or_nan(capacity, {"confidence"})), knee),
+                        "fails.{} {}. Every rate that was probed.",
+                        results::percent(number_or_nan(capacity, {"confidence"})),
+                        queue_judged ? " No objective has the wait in it, so that a rate fails, too, where more "
+                                       "requests come than are served and the queue grows to the end."
+                                     : "",
+                        knee),
         .x_title = {},
         .y_title = "share within objectives, at least",
         .print = at_least,
@@ -202,15 +208,15 @@ std::string label_of(const Json& set, std::string_view without) {
   return label.empty() ? "all" : label;
 }
 
-/// The highest rate up to which everything kept up: all objectives where the scenario has some, else the completion of
-/// what arrives.
+/// The highest rate up to which everything kept up: a steady state, and all objectives where the scenario has some,
+/// else the completion of what arrives.
 std::optional<double> knee_of(const std::map<double, const Json*>& results, bool with_objectives) {
   constexpr double keeps_up = 0.95;
   std::optional<double> knee;
   for (const auto& [rate, result] : results) {
     const bool holds = with_objectives ? number_or_nan(*result, {"slo", "attainment"}) >= kMetByEnough
                                        : number_or_nan(*result, {"throughput", "requests_per_s"}) >= keeps_up * rate;
-    if (!holds) break;
+    if (!holds || !unsteady_state(*result).empty()) break;
     knee = rate;
   }
   return knee;
@@ -243,9 +249,10 @@ void add_sweep(Section& s, const Json& sweep, std::size_t& drawn) {
     }
     const std::string shaded = objectives.ttft_s || objectives.tpot_s ? "Shaded: the objective is missed. " : "";
     const std::string knee =
-        with_objectives ? "99 % of the requests meet all objectives." : "at least 95 % of what arrives is completed.";
-    const std::string caption =
-        shaded + (by_label.size() == 1 ? "Knee: the highest rate swept up to which " + knee : std::string());
+        with_objectives ? "99 % of the requests meet all objectives" : "at least 95 % of what arrives is completed";
+    const std::string caption = shaded + (by_label.size() == 1 ? "Knee: the highest rate swept up to which " + knee +
+                                                                     ", and no queue grows to the end."
+                                                               : std::string());
     struct Metric {
       const char* id;
       const char* path;

@@ -447,14 +447,14 @@ std::string plot_of(const Backtest& b, const std::string& what,
   chart.shape = plot::Shape::points;
   chart.diagonal = true;
   for (auto& [engine, series] : engines) chart.series.push_back(std::move(series));
-  return plot::to_svg_file(chart, fmt::format("{} points of {}", whole(b.simulated()), fmt::join(b.files, ", ")));
+  return plot::to_svg_file(chart, fmt::format("{} of {}", counted(b.simulated(), "point"), fmt::join(b.files, ", ")));
 }
 
 }  // namespace
 
 Page backtest_page(const Backtest& b, std::size_t worst) {
   Page page;
-  page.title = fmt::format("Backtest: {} of {} points of {}", whole(b.simulated()), whole(b.points.size()),
+  page.title = fmt::format("Backtest: {} of {} of {}", whole(b.simulated()), counted(b.points.size(), "point"),
                            fmt::join(b.files, ", "));
   page.subtitle = {
       "TPOT is the mean over requests of (last token - first token) / (output tokens - 1), TTFT the mean over requests "

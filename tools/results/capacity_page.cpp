@@ -304,7 +304,9 @@ Fields<Configuration> fleet_fields(bool placement) {
        "sure",
        [](const Configuration& c) { return c.margin.replicas; }},
       {"headroom",
-       {kShare, kHigher, "by how much the traffic may grow before the objectives break, at least"},
+       {kShare, kHigher,
+        "by how much the traffic may grow before the objectives break, at least; 0 where it is within the tolerance of "
+        "the search"},
        "headroom",
        of_fleet(&Fleet::headroom),
        headroom_text},

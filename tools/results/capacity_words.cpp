@@ -261,6 +261,15 @@ std::vector<std::string> capacity_decision(const CapacityPlan& plan) {
   return lines;
 }
 
+namespace {
+
+/// For traces, which arrive in one way only.
+constexpr const char* kJudgedByLatency =
+    "; where the trace ends in a burst that is answered later, give an objective of TTFT or E2E (--slo ttft_p99=2s), "
+    "which judges the wait itself";
+
+}  // namespace
+
 List capacity_remarks(const CapacityPlan& plan) {
   List list{"Remarks", {}};
   std::set<std::string> notes;  // one for each machine, whatever its policies
@@ -272,6 +281,11 @@ List capacity_remarks(const CapacityPlan& plan) {
   if (plan.configurations.front().scenario.serving.slo.quality_floor) {
     list.items.emplace_back(
         "a policy whose answers are below slo.quality_floor in the mean is left out; attainment is of latencies alone");
+  }
+  if (plan.configurations.front().scenario.serving.prefill == serving::PrefillKind::stored) {
+    list.items.emplace_back(
+        "prefill: stored: the KV of every prompt is stored before its request comes, and none is computed; of a "
+        "service that computes prompts, use prefill: recompute, or prefix_cache with placement");
   }
   if (with_placement(plan)) {
     for (std::string& remark : tier_remarks(plan, names_of(plan))) list.items.push_back(std::move(remark));
@@ -299,8 +313,17 @@ List capacity_remarks(const CapacityPlan& plan) {
       list.items.push_back(fmt::format("{}: no rate meets the objectives, not even when requests run alone", name));
     }
     if (const Probe* failure = c.first_failure(); failure != nullptr && c.limited_by() == planner::capacity::kQueue) {
-      list.items.push_back(fmt::format("{}: at {} the system does not keep up: {}", name,
-                                       load_of_plan(plan, failure->rate), failure->unsteady));
+      list.items.push_back(fmt::format("{}: at {} the system does not keep up: {}{}", name,
+                                       load_of_plan(plan, failure->rate), failure->unsteady,
+                                       c.scenario.trace ? kJudgedByLatency : ""));
+    }
+    if (const Probe* p = c.sustained(); p != nullptr && p->unseen > plan.request.probe.tolerance) {
+      list.items.push_back(fmt::format(
+          "{}: no objective has the wait in it, and the queue of {} judged requests does not tell a rate "
+          "{:.1f} % above what is served from one that is served: more requests do ({}), or an objective of "
+          "TTFT or E2E (--slo ttft_p99=2s)",
+          name, whole(p->attainment.requests), p->unseen * 100,
+          c.scenario.trace ? "a longer trace" : "a longer run.duration"));
     }
     if (!c.search.monotone) {
       list.items.push_back(
@@ -373,8 +396,10 @@ std::vector<std::pair<std::string, std::string>> capacity_definitions(const Capa
         "fleet",
         fmt::format(
             "the fewest replicas whose simulation together, under router {}, passes; beyond {} an estimate from one "
-            "replica. Headroom, at least: replicas x rate of one (alone, or in the fleet) / required rate - 1",
-            first.scenario.serving.cluster.router, planner::capacity::kMostSimulatedReplicas));
+            "replica. Headroom, at least: replicas x rate of one (alone, or in the fleet) / required rate - 1; 0 where "
+            "that is below {:g} %, within which rates are known: the fleet is at its limit",
+            first.scenario.serving.cluster.router, planner::capacity::kMostSimulatedReplicas,
+            plan.request.probe.tolerance * 100));
     if (!with_placement(plan)) {
       list.emplace_back("ssd", "no storage tier is simulated, so a fleet has none; for a prefix cache see there");
     }

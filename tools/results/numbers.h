@@ -27,6 +27,10 @@ std::string with_commas(std::string digits);
 std::string whole(std::integral auto value) {
   return with_commas(std::to_string(value));
 }
+/// What is counted, with its number: "1 point", "2,400 points". `one` takes an s.
+std::string counted(std::integral auto count, std::string_view one) {
+  return whole(count) + " " + std::string(one) + (count == 1 ? "" : "s");
+}
 
 /// Four significant digits, thousands apart: "1,235", "12.35", "0.1235"; "-" where it is not finite.
 std::string figure(double value);

@@ -235,10 +235,10 @@ double speedup(const OperatingPoint& point, const Baseline& full_kv) {
 }
 
 std::string in_words(const OperatingPoint& p) {
-  if (p.x == 0) return fmt::format("decode with the full KV, {} requests at once", whole(p.batch.requests()));
+  if (p.x == 0) return fmt::format("decode with the full KV, {} at once", counted(p.batch.requests(), "request"));
   const std::string depth = p.d_e > 1 ? fmt::format(" ({} tokens each, with the drafter)", p.d_e) : "";
-  return fmt::format("draft {} tokens{} on KV kept to {}, {} requests offloaded and {} resident", whole(p.x), depth,
-                     keep_ratio_text(p.c), whole(p.batch.B_c), whole(p.batch.B_g));
+  return fmt::format("draft {}{} on KV kept to {}, {} offloaded and {} resident", counted(p.x, "token"), depth,
+                     keep_ratio_text(p.c), counted(p.batch.B_c, "request"), whole(p.batch.B_g));
 }
 
 Fields<OperatingPoint> operating_point_fields() {
@@ -287,8 +287,8 @@ std::string simulated_verdict(const SimulatedPlan& found) {
   const std::string chosen = !best.open_batch ? in_words(best.point)
                              : best.point.x == 0
                                  ? "decode with the full KV, as many requests as fit"
-                                 : fmt::format("draft {} tokens on KV kept to {}, as many requests as fit",
-                                               best.point.x, keep_ratio_text(best.point.c));
+                                 : fmt::format("draft {} on KV kept to {}, as many requests as fit",
+                                               counted(best.point.x, "token"), keep_ratio_text(best.point.c));
   std::string text = fmt::format("Simulated: {}: {} {} tokens/s", chosen, figure(found.throughput.mean),
                                  plus_minus(found.throughput.half_width_95));
   if (found.speedup) {
@@ -303,7 +303,7 @@ std::string simulated_verdict(const SimulatedPlan& found) {
 
 Table simulated_table(const SimulatedPlan& found) {
   constexpr std::size_t kShown = 20;
-  Table t = table_of(fmt::format("Simulated candidates, best first ({} simulations)", whole(found.simulations)),
+  Table t = table_of(fmt::format("Simulated candidates, best first ({})", counted(found.simulations, "simulation")),
                      candidate_fields(), found.candidates);
   t.rows.resize(std::min(t.rows.size(), kShown));
   return t;

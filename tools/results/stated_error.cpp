@@ -80,9 +80,9 @@ std::string interval_words(const ErrorInterval& i, std::string_view of) {
 }
 
 std::string error_words(const StatedError& e) {
-  return fmt::format("What engines measured was, nine times in ten, {}, {}, {} ({}: {} points in {})",
+  return fmt::format("What engines measured was, nine times in ten, {}, {}, {} ({}: {} in {})",
                      interval_words(e.tpot, "time per output token"), interval_words(e.ttft, "time to first token"),
-                     interval_words(e.e2e, "time of a request"), e.group, whole(e.points),
+                     interval_words(e.e2e, "time of a request"), e.group, counted(e.points, "point"),
                      e.groups == 1 ? "one group" : fmt::format("{} groups", e.groups));
 }
 

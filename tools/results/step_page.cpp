@@ -169,17 +169,18 @@ StepReport step_report(const scenario::Scenario& scenario, const StepQuestion& q
   for (const StepOperator& o : report.operators) report.seconds += o.seconds;
   report.fallbacks =
       models::StepTimer(machine.gpu, machine.peer_link, machine.profile, c.model, machine.parallel).fallbacks();
-  report.what = fmt::format("{} requests {} over {} of KV each", whole(batch), decode.verifies ? "draft" : "decode",
-                            fmt::format("{} tokens", whole(context)));
+  report.what = fmt::format("{} {}{} over {} of KV each", counted(batch, "request"),
+                            decode.verifies ? "draft" : "decode", batch == 1 ? "s" : "", counted(context, "token"));
   if (decode.reads_compressed) {
     const serving::DecodeConfig drafts = serving::own_drafts(c.decode);
     report.what +=
         fmt::format(", compressed to {}", percent(serving::effective_ratio(drafts.compressor, drafts.keep_ratio)));
   }
   if (question.verifying > 0) {
-    report.what += fmt::format("; {} verify {} tokens", whole(question.verifying), whole(c.decode.draft_length));
+    report.what += fmt::format("; {} {} {}", whole(question.verifying), question.verifying == 1 ? "verifies" : "verify",
+                               counted(c.decode.draft_length, "token"));
   }
-  if (question.chunk > 0) report.what += fmt::format("; {} tokens of a prompt", whole(question.chunk));
+  if (question.chunk > 0) report.what += fmt::format("; {} of a prompt", counted(question.chunk, "token"));
   if (decode.drafter) report.what += "; the drafter's own passes are left out";
   return report;
 }

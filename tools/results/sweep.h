@@ -32,11 +32,13 @@ struct Sweep {
   std::vector<planner::sweep::PointResult> points;  ///< by number
   std::string metric{kThroughput};                  ///< dotted path of the figure that ranks
   bool objectives_first = false;                    ///< what misses its objectives ranks behind what meets them
+  bool steady_first = false;                        ///< what is in no steady state ranks behind what is
 };
 
 /// A sweep ranked by what its scenario asks for: what meets the objectives first, then by output tokens/s where clients
 /// wait for their answers (a closed loop), and by mean TTFT where requests arrive on their own, whose tokens/s are the
-/// traffic's.
+/// traffic's. There a service is asked for: what is in no steady state (planner::unsteady_state), such as a queue that
+/// grows to the end, is behind all that is, meets no objective and is never marked as the best.
 Sweep ranked_as_asked(planner::sweep::Plan plan, std::vector<planner::sweep::PointResult> points);
 
 /// A run's figures as one line of JSON: the `result` of a point.
@@ -53,6 +55,8 @@ class FigureTable {
   /// In the order in which points bring them up.
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
   [[nodiscard]] double at(std::size_t row, std::string_view name) const;
+  /// Why the row's run was in no steady state; empty where nothing speaks against one.
+  [[nodiscard]] const std::string& unsteady(std::size_t row) const { return unsteady_[row]; }
   /// Rows by rank; those without the figure are left out. Equal figures: the smaller number first.
   [[nodiscard]] std::vector<std::size_t> ranked(std::string_view metric) const;
 
@@ -61,6 +65,7 @@ class FigureTable {
 
   std::vector<std::string> names_;
   std::vector<std::vector<double>> rows_;
+  std::vector<std::string> unsteady_;
 };
 
 /// The points by rank.
@@ -70,8 +75,9 @@ struct Ranking {
   std::vector<std::size_t> even;
   /// Rows that meet the objectives, where these count and the scenario has some.
   std::optional<std::size_t> meeting;
+  bool none_steady = false;  ///< steady states rank first, and there is none
 
-  /// Whether the row is marked as the best: the first, and what is even with it, unless all are.
+  /// Whether the row is marked as the best: the first, and what is even with it, unless all are or none is steady.
   [[nodiscard]] bool best(std::size_t row) const;
   [[nodiscard]] bool all_even() const { return order.size() > 1 && even.size() + 1 == order.size(); }
 };

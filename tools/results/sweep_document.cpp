@@ -46,8 +46,12 @@ FigureTable::FigureTable(const Sweep& sweep) {
   std::unordered_map<std::string, std::size_t> columns;
   for (const planner::sweep::PointResult& point : sweep.points) {
     std::vector<double>& row = rows_.emplace_back(names_.size(), kNone);
+    std::string& unsteady = unsteady_.emplace_back();
     if (!point.simulated()) continue;
-    for_each_figure(Json::parse(point.result), [&](const std::string& name, const Json& value) {
+    const Json result = Json::parse(point.result);
+    const Json::json_pointer why("/requests/unsteady_state");
+    if (result.contains(why) && result.at(why).is_string()) unsteady = result.at(why).get<std::string>();
+    for_each_figure(result, [&](const std::string& name, const Json& value) {
       const auto [known, added] = columns.emplace(name, names_.size());
       if (added) {
         names_.push_back(name);
@@ -98,28 +102,36 @@ double missed_by(const Sweep& sweep, const FigureTable& figures, std::size_t row
   return sweep.objectives_first && attained < kMetByEnough ? kMetByEnough - attained : 0;
 }
 
+/// Whether a service is asked for at this point, and its run was none.
+bool behind(const Sweep& sweep, const FigureTable& figures, std::size_t row) {
+  return sweep.steady_first && !figures.unsteady(row).empty();
+}
+
 }  // namespace
 
 Sweep ranked_as_asked(planner::sweep::Plan plan, std::vector<planner::sweep::PointResult> points) {
   const bool closed = schema::read_yaml(plan.resolved, "").find_path("workload.closed") != nullptr;
-  return {std::move(plan), std::move(points), std::string(closed ? kThroughput : kMeanTtft), true};
+  return {std::move(plan), std::move(points), std::string(closed ? kThroughput : kMeanTtft), true, !closed};
 }
 
 bool Ranking::best(std::size_t row) const {
-  if (order.empty() || all_even()) return false;
+  if (order.empty() || all_even() || none_steady) return false;
   return row == order.front() || std::find(even.begin(), even.end(), row) != even.end();
 }
 
 Ranking ranking_of(const Sweep& sweep, const FigureTable& figures) {
   Ranking ranking{figures.ranked(sweep.metric), {}, {}};
   std::vector<std::size_t>& order = ranking.order;
-  const auto missed = [&](std::size_t row) { return missed_by(sweep, figures, row); };
+  const auto missed = [&](std::size_t row) {
+    return std::pair(behind(sweep, figures, row), missed_by(sweep, figures, row));
+  };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return missed(a) < missed(b); });
   if (order.empty()) return ranking;
+  ranking.none_steady = behind(sweep, figures, order.front());
   const auto asked = [&](std::size_t row) { return std::isfinite(figures.at(row, kAttainment)); };
   if (sweep.objectives_first && std::any_of(order.begin(), order.end(), asked)) {
-    ranking.meeting = static_cast<std::size_t>(
-        std::count_if(order.begin(), order.end(), [&](std::size_t row) { return missed(row) == 0; }));
+    ranking.meeting = static_cast<std::size_t>(std::count_if(
+        order.begin(), order.end(), [&](std::size_t row) { return missed(row) == std::pair(false, 0.0); }));
   }
   const std::string interval = fmt::format("{}.{}", sweep.metric, kHalfWidth);
   const std::size_t first = order.front();
@@ -185,6 +197,11 @@ const Fields<Best>& best_fields() {
       {"objectives_first",
        {kTruth, "whether points that miss their objectives rank behind those that meet them, whatever the figure"},
        [](const Best& b) { return b.sweep->objectives_first; }},
+      {"steady_first",
+       {kTruth,
+        "whether points in no steady state (requests.unsteady_state) rank behind those in one, and meet no objectives: "
+        "where requests arrive on their own, unless a metric was asked for"},
+       [](const Best& b) { return b.sweep->steady_first; }},
       {"meeting_objectives?",
        {kCount, "points that 99 % of requests meet their objectives at, where those rank first"},
        [](const Best& b) { return b.ranking->meeting; }},

@@ -23,7 +23,7 @@ constexpr std::size_t kMostRows = 40;  // a table that is still read
 constexpr std::size_t kBestRows = 20;  // what is shown of a longer one
 constexpr std::size_t kMostReasons = 5;
 constexpr std::size_t kMostCaveats = 40;
-constexpr std::size_t kMostEven = 8;
+constexpr std::size_t kMostNamed = 8;
 constexpr std::string_view kHitRate = ".hit_rate";
 constexpr const char* kCost = "cost.usd_per_1m_output_tokens";
 
@@ -188,6 +188,32 @@ std::string design_line(const Sweep& sweep) {
                             plan.replications == 1 ? "" : "s");
 }
 
+/// "point 3", "points 1, 2 and 4 more".
+std::string point_numbers(const Sweep& sweep, const std::vector<std::size_t>& rows) {
+  std::vector<std::size_t> points;
+  for (const std::size_t row : rows) points.push_back(sweep.points[row].point);
+  std::sort(points.begin(), points.end());
+  const std::size_t more = points.size() > kMostNamed ? points.size() - kMostNamed : 0;
+  points.resize(points.size() - more);
+  return fmt::format("point{} {}{}", points.size() + more == 1 ? "" : "s", fmt::join(points, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+/// Which points are no service, where one is asked for; that the best is none, where a figure was asked for.
+std::vector<std::string> unsteady_words(const Sweep& sweep, const FigureTable& figures, const Ranking& ranking) {
+  const std::size_t best = ranking.order.front();
+  if (!figures.unsteady(best).empty()) {
+    return {fmt::format("point {} is in no steady state: {}", sweep.points[best].point, figures.unsteady(best))};
+  }
+  std::vector<std::size_t> behind;
+  for (std::size_t row = 0; sweep.steady_first && row < sweep.points.size(); ++row) {
+    if (!figures.unsteady(row).empty()) behind.push_back(row);
+  }
+  if (behind.empty()) return {};
+  return {fmt::format("in no steady state, and therefore behind all others (Fall-backs say why): {}",
+                      point_numbers(sweep, behind))};
+}
+
 /// Which point is best, by what, and which others may as well be.
 std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figures, const Ranking& ranking) {
   if (ranking.order.empty()) return {fmt::format("no point has a figure {}", sweep.metric)};
@@ -196,11 +222,20 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
                                           sweep.plan.design.describe(sweep.points[best].point),
                                           printed_figure(sweep.metric, figures.at(best, sweep.metric)));
   const std::string by = fmt::format("by the {} {}", less_is_better(sweep.metric) ? "lowest" : "highest", sweep.metric);
-  std::vector<std::string> words;
-  if (ranking.meeting == std::size_t{0}) {
-    words.push_back(fmt::format("no point meets the objectives for {} of requests; the nearest, for {}: {}",
-                                percent(kMetByEnough), percent(figures.at(best, "slo.attainment")), of_best));
+  std::vector<std::string> words, unsteady = unsteady_words(sweep, figures, ranking);
+  const auto with_unsteady = [&] {
+    words.insert(words.end(), unsteady.begin(), unsteady.end());
     return words;
+  };
+  if (ranking.none_steady) {
+    words.push_back(fmt::format("no point is in a steady state, and none is the best; first, {}: {}", by, of_best));
+    return with_unsteady();
+  }
+  if (ranking.meeting == std::size_t{0}) {
+    words.push_back(fmt::format("no point{} meets the objectives for {} of requests; the nearest, for {}: {}",
+                                unsteady.empty() ? "" : " in a steady state", percent(kMetByEnough),
+                                percent(figures.at(best, "slo.attainment")), of_best));
+    return with_unsteady();
   }
   const std::string among = ranking.meeting
                                 ? fmt::format(", of {} that meet{} the objectives for {} of requests", *ranking.meeting,
@@ -210,16 +245,9 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
   if (ranking.all_even()) {
     words.emplace_back("no point is best: the 95 % intervals tell none from it");
   } else if (!ranking.even.empty()) {
-    std::vector<std::size_t> points;
-    for (const std::size_t row : ranking.even) points.push_back(sweep.points[row].point);
-    std::sort(points.begin(), points.end());
-    const std::size_t more = points.size() > kMostEven ? points.size() - kMostEven : 0;
-    points.resize(points.size() - more);
-    words.push_back(fmt::format("even with it, within the 95 % intervals: point{} {}{}",
-                                points.size() + more == 1 ? "" : "s", fmt::join(points, ", "),
-                                more > 0 ? fmt::format(" and {} more", more) : ""));
+    words.push_back(fmt::format("even with it, within the 95 % intervals: {}", point_numbers(sweep, ranking.even)));
   }
-  return words;
+  return with_unsteady();
 }
 
 }  // namespace

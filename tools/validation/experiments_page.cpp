@@ -364,7 +364,7 @@ const results::Fields<All>& all_fields() {
 
 results::Page experiments_list(const std::vector<ExperimentFile>& files) {
   results::Page page;
-  page.title = fmt::format("{} experiments", files.size());
+  page.title = results::counted(files.size(), "experiment");
   Table t;
   t.header = {"name", "place", "title", "cannot be simulated"};
   t.align = {Align::left, Align::left, Align::left, Align::left};

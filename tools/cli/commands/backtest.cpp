@@ -114,7 +114,7 @@ void run(Console& console, const Options& options) {
     }
     return console.print(results::stated_errors_page(planner::StatedErrors::built_in()));
   }
-  std::vector<ServingPoint> points = made_or_ended([&] { return points_of(options); });
+  std::vector<ServingPoint> points = points_of(options);
   if (!options.show.empty()) return show(console, options, points);
   std::optional<OutputFolder> folder;
   if (!options.out.empty()) {

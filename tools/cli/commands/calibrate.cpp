@@ -189,7 +189,7 @@ void fit(Console& console, Options options) {
   refuse_input("--out", options.out, inputs);
   refuse_input("--report", options.report, inputs);
   options.fit.before_step = stop_if_interrupted;
-  const models::Readings readings = made_or_ended([&] { return read_all(options, catalogue); });
+  const models::Readings readings = read_all(options, catalogue);
   std::vector<PendingFile> files;
   if (!options.out.empty()) files.emplace_back(options.out);
   if (!options.report.empty()) files.emplace_back(options.report);

@@ -120,7 +120,7 @@ Options with_nodes(Options options) {
 
 void capacity(Console& console, const Options& options) {
   const scenario::ScenarioFile file = scenario_file(options.scenario, with_nodes(options));
-  scenario::Scenario scenario = made_or_ended([&] { return file.load(); });
+  scenario::Scenario scenario = file.load();
   if (scenario.serving.cluster.pools) {
     throw schema::InputError(
         "capacity: rates and fleets are those of replicas, and this scenario has cluster.pools: vary the rate of "
@@ -159,8 +159,10 @@ void capacity(Console& console, const Options& options) {
 void declare_capacity_options(CLI::App& app, Options& o) {
   o.jobs = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostJobs);
   app.add_option("SCENARIO", o.scenario, "Scenario file (YAML)")->required()->type_name("FILE");
-  app.add_option("--slo", o.slo,
-                 "An objective, in place of the scenario's; repeatable:\nttft_p99, tpot_p99, itl_p99, e2e_p99")
+  app.add_option(
+         "--slo", o.slo,
+         "An objective, in place of the scenario's of that name; its others\nstay (--set slo={ttft_p99: 2 s} replaces "
+         "all); repeatable:\nttft_p99, tpot_p99, itl_p99, e2e_p99")
       ->type_name("NAME=TIME")
       ->allow_extra_args(false);
   app.add_option("--attainment", o.attainment, "Share of requests that must meet them all; by default 0.99")

@@ -6,7 +6,6 @@
 
 #include "planner/experiment.h"
 #include "tools/cli/command.h"
-#include "tools/cli/signals.h"
 #include "tools/cli/simulating.h"
 #include "tools/results/numbers.h"
 #include "tools/results/run_page.h"
@@ -22,7 +21,6 @@ struct Options {
 };
 
 void check(Console& console, const Options& options) {
-  const EndsAtOnce reading_and_printing;
   const scenario::Scenario scenario = scenario::load_scenario(options.scenario, options.set);
   const serving::KvCapacity k = serving::kv_capacity(scenario.serving);
   std::string setup = results::setup_line(scenario);
@@ -34,7 +32,7 @@ void check(Console& console, const Options& options) {
                   "# KV capacity of a {}: {} {} in {} blocks of {} ({} bytes), beside {} bytes of weights\n",
                   options.scenario, setup, results::group_word(scenario.serving.cluster), k.tokens,
                   results::capacity_word(scenario.serving.model), k.blocks, k.block_tokens, k.bytes, k.weights_bytes));
-  if (scenario.trace) console.print(fmt::format("# Trace: {} requests\n", scenario.trace->size()));
+  if (scenario.trace) console.print(fmt::format("# Trace: {}\n", results::counted(scenario.trace->size(), "request")));
   console.print(scenario::resolved_yaml(scenario));
 }
 

@@ -9,7 +9,6 @@
 #include "planner/policy_words.h"
 #include "tools/cli/command.h"
 #include "tools/cli/named_things.h"
-#include "tools/cli/signals.h"
 #include "tools/cli/simulating.h"
 #include "tools/results/comparison.h"
 
@@ -88,11 +87,11 @@ void compare(Console& console, const Options& options) {
   std::vector<std::string> policies;
   if (options.policies) policies = split(*options.policies);  // what is wrong with it is said before reading files
   const scenario::ScenarioFile file = scenario_file(options.scenario, options);
-  const scenario::Scenario scenario = made_or_ended([&] { return file.load(); });
+  const scenario::Scenario scenario = file.load();
   if (!options.policies) policies = planner::default_policies(scenario);
   results::Comparison comparison;
   if (!options.prices.empty()) comparison.prices.change_by_file(options.prices, names_of_gpus(scenario));
-  Runnable compared = made_or_ended([&] { return runnable(file, policies); });
+  Runnable compared = runnable(file, policies);
   comparison.left_out = std::move(compared.left_out);
   std::vector<std::string> labels;
   std::vector<Planned> planned;

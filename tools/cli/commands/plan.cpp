@@ -8,7 +8,6 @@
 #include "planner/reuse/reuse_plan.h"
 #include "tools/cli/command.h"
 #include "tools/cli/plan/plan.h"
-#include "tools/cli/signals.h"
 
 namespace kvsim::cli {
 namespace plan_internal {
@@ -30,7 +29,7 @@ void check_exports(const PlanOptions& options) {
 /// The scenario; where its model does not fit into the GPUs, that is a plan that cannot be.
 scenario::Scenario feasible_scenario(const PlanOptions& options) {
   try {
-    return made_or_ended([&] { return scenario_file(options.scenario, options).load(); });
+    return scenario_file(options.scenario, options).load();
   } catch (const scenario::UnworkableScenario& e) {
     if (!e.does_not_fit()) throw;
     throw planner::Infeasible(

@@ -1,6 +1,6 @@
 // kvsim report: results, as a page that leaves the engineer's desk.
 #include <array>
-#include <optional>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
@@ -10,7 +10,6 @@
 #include "models/schema/error.h"
 #include "tools/cli/command.h"
 #include "tools/cli/output_files.h"
-#include "tools/cli/signals.h"
 #include "tools/report/documents.h"
 #include "tools/report/report.h"
 #include "tools/results/numbers.h"
@@ -29,7 +28,7 @@ struct Options {
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kEndings{
     {{".html", "html"}, {".htm", "html"}, {".md", "md"}}};
 
-/// Throws schema::InputError where the file is called what its contents are not.
+/// Throws schema::InputError where the file is called what its contents are not, or what nobody knows contents of.
 std::string format_of(const Options& options) {
   for (const auto& [ending, format] : kEndings) {
     if (!options.out.ends_with(ending) || options.format == format) continue;
@@ -39,7 +38,13 @@ std::string format_of(const Options& options) {
                     "format",
                     options.out, ending, options.format, options.format == "csv" ? "a folder" : options.format));
   }
-  return options.format.empty() ? "html" : options.format;
+  if (!options.format.empty()) return options.format;
+  const std::string other = std::filesystem::path(options.out).extension().string();
+  if (other.empty()) return "html";
+  throw schema::InputError(fmt::format(
+      "--out: a page called {} would be neither HTML nor Markdown: expected a name that ends in .html, .htm "
+      "or .md, or --format",
+      options.out));
 }
 
 void write_file(const std::string& path, const std::string& text) {
@@ -55,14 +60,12 @@ void write_report(Console& console, const Options& options) {
   }
   const std::vector<std::string> inputs = report::files_of(options.results);
   refuse_input("--out", options.out.empty() ? "report.html" : options.out, inputs);
-  std::optional<EndsAtOnce> reading(std::in_place);
   const page::Page report = report::make_report(report::read_inputs(options.results));
-  reading.reset();
   if (format == "csv") {
     const auto files = page::to_csv(report);
     OutputFolder folder(options.out, {files.empty() ? "plot.csv" : files.front().first}, inputs);
     folder.write(files);
-    console.print(fmt::format("{}: the data of {} plots\n", options.out, files.size()));
+    console.print(fmt::format("{}: the data of {}\n", options.out, results::counted(files.size(), "plot")));
     return;
   }
   if (format == "md") {

@@ -18,6 +18,7 @@
 #include "tools/cli/signals.h"
 #include "tools/cli/simulating.h"
 #include "tools/page/page.h"
+#include "tools/results/numbers.h"
 #include "tools/results/section.h"
 #include "tools/validation/experiments_page.h"
 
@@ -127,8 +128,10 @@ void reproduce(Console& console, const Options& options) {
   const std::vector<validation::Reproduced> all = validation::reproduce(files, runs, options.sensitivity);
   progress.reset();
   if (runs.interrupted()) {
-    throw Interrupted(folder ? fmt::format("{} runs are in {}; the same command goes on", runs.size(), options.out)
-                             : std::string("nothing was saved; with --out the same command goes on"));
+    throw Interrupted(folder
+                          ? fmt::format("{} {} in {}; the same command goes on", results::counted(runs.size(), "run"),
+                                        runs.size() == 1 ? "is" : "are", options.out)
+                          : std::string("nothing was saved; with --out the same command goes on"));
   }
   const std::string json = results::json_text(validation::experiments_document(all));
   if (folder) folder->write({{kPage, page::to_html(validation::experiments_page(all))}, {kDocument, json}});

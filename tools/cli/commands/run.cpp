@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 
 #include "tools/cli/command.h"
-#include "tools/cli/signals.h"
 #include "tools/cli/simulating.h"
 #include "tools/results/result_document.h"
 #include "tools/results/run_page.h"
@@ -30,7 +29,7 @@ void run(Console& console, const Options& options) {
   std::vector<Planned> planned;
   std::vector<std::string> labels, inputs;
   for (const std::string& file : options.scenarios) {
-    planned.push_back({made_or_ended([&] { return scenario_file(file, options).load(); }), "", nullptr, true});
+    planned.push_back({scenario_file(file, options).load(), "", nullptr, true});
     for (std::string& read : files_read(planned.back().scenario)) inputs.push_back(std::move(read));
     labels.push_back(options.scenarios.size() == 1 ? "" : std::to_string(planned.size()));
   }

@@ -222,7 +222,7 @@ void run_sweep(Console& console, SweepOptions options) {
   const scenario::ScenarioFile file = scenario_file(options.scenario, options);
   sweep::Design design = design_of(options, file.parse().serving.run.seed);
   sweep::check_paths(design.axes(), seeds_of(options));
-  const scenario::Scenario base = made_or_ended([&] { return sweep::base_of(file, design); });
+  const scenario::Scenario base = sweep::base_of(file, design);
   const sweep::Plan plan = sweep::make_plan(base, std::move(design), shard, results::kvsim_version());
   Sitting sitting(options, plan, file);
   const results::Sweep result = sitting.run();
@@ -234,7 +234,7 @@ void merge_sweeps(Console& console, SweepOptions options) {
   if (!options.metric.empty()) options.metric = results::checked_metric(options.metric);
   std::vector<std::string> journals;
   for (const std::string& folder : options.merged) journals.push_back(journal_in(folder));
-  sweep::MergedSweep merged = made_or_ended([&] { return sweep::merge_journals(journals); });
+  sweep::MergedSweep merged = sweep::merge_journals(journals);
   const results::Sweep result = ranked(std::move(merged.plan), std::move(merged.points), options.metric);
   results::refuse_metric_of_no_point(result);
   std::optional<OutputFolder> folder;

@@ -68,7 +68,6 @@ void compare(Console& console, const CompareOptions& options) {
     return traffic::read_sample(reading.trace_format(), trace, reading.options());
   };
   (void)other.options();  // before the first is read
-  const EndsAtOnce reading_and_printing;
   const traffic::TrafficSample a = sample(options.a, options.reading), b = sample(options.b, other);
   const results::TraceComparison outcome{traffic::compare_traffic(a, b), options.a, options.b};
   if (options.json) {

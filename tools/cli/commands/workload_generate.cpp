@@ -184,7 +184,7 @@ scenario::Scenario scenario_of(const Options& options) {
     const char* const key = written.workload.sessions ? "workload.sessions.count" : "workload.requests";
     if (!written.workload.trace) changes.push_back(fmt::format("{}={}", key, options.requests));
   }
-  scenario::Scenario s = made_or_ended([&] { return scenario::load_scenario(options.scenario, changes); });
+  scenario::Scenario s = scenario::load_scenario(options.scenario, changes);
   check(s, options);
   refuse_input("--out", options.out, files_read(s));
   return s;
@@ -197,6 +197,7 @@ void generate(Console& console, const Options& options) {
   const bool folder = std::filesystem::is_directory(options.scenario, ignored);
   std::optional<scenario::Scenario> s;
   if (!folder) s = scenario_of(options);
+  note_signals();  // what is printed ends with a line
   const auto write = [&](auto&& use) {
     const auto unless_interrupted = [&use](const std::string& line) {
       if (interrupted()) throw Interrupted();

@@ -14,7 +14,6 @@
 #include "sim/cache/eviction/replay.h"
 #include "tools/cli/command.h"
 #include "tools/cli/commands/workload.h"
-#include "tools/cli/signals.h"
 #include "tools/cli/simulating.h"
 #include "tools/results/section.h"
 #include "tools/results/trace.h"
@@ -150,7 +149,6 @@ void info(Console& console, const Options& options) {
   models::TraceOptions reading = options.reading.options();
   results::TraceOutcome outcome{{}, options.trace, format, {}};
   reading.left_out = &outcome.left_out;
-  const EndsAtOnce reading_and_printing;
   if (options.curves.curve) {
     const auto requests = models::read_trace(format, options.trace, reading);
     static_cast<models::TraceStatistics&>(outcome) = models::describe_trace(requests, format.block_tokens);

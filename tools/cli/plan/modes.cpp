@@ -141,7 +141,7 @@ void deliver_plan(Console& console, const PlanOptions& options, const results::J
 void plan_symbols(Console& console, const PlanOptions& options) {
   refuse_options_beside(PlanMode::symbols, options);
   results::SymbolsOutcome outcome;
-  outcome.problem = planner::read_symbols_problem(options.symbols);
+  outcome.problem = read_or_ended(options, [&] { return planner::read_symbols_problem(options.symbols); });
   if (!options.model.empty()) outcome.problem.model = *planner::find_transfer_model(options.model);
   const auto begin = std::chrono::steady_clock::now();
   outcome.plan = planner::plan(outcome.problem);
@@ -159,7 +159,8 @@ void plan_symbols(Console& console, const PlanOptions& options) {
 
 void plan_paths(Console& console, const PlanOptions& options) {
   refuse_options_beside(PlanMode::paths, options);
-  const planner::PathProblem problem = planner::path_problem_schema().parse(schema::read_yaml_file(options.paths));
+  const planner::PathProblem problem = read_or_ended(
+      options, [&] { return planner::path_problem_schema().parse(schema::read_yaml_file(options.paths)); });
   std::optional<PendingFile> lp_file;
   if (!options.lp_out.empty()) lp_file.emplace(options.lp_out);
   const results::PathsResult result = results::plan_paths(options.paths, problem);

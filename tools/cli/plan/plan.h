@@ -3,11 +3,13 @@
 
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tools/cli/output_files.h"
+#include "tools/cli/signals.h"
 #include "tools/cli/simulating.h"
 
 namespace CLI {
@@ -98,6 +100,13 @@ void refuse_plan_inputs(const PlanOptions& options);
 
 /// The same, and opens the folder of --out, so that what cannot be written is refused before anything is simulated.
 void open_output(PlanOptions& options);
+
+/// What `read` reads while the folder may be open: SIGINT and SIGTERM end it at once (EndsAtOnce).
+template <class Read>
+auto read_or_ended(const PlanOptions& options, const Read& read) {
+  const EndsAtOnce reading(options.folder ? options.folder->made() : std::span<const std::string>());
+  return read();
+}
 
 /// A file of --out: name and contents.
 using PlanFile = std::pair<std::string, std::string>;

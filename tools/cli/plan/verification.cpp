@@ -127,7 +127,7 @@ void plan_verification(Console& console, const PlanOptions& options, const scena
   outcome.scenario = scenario;
   const planner::PlanRequest request = request_of(options);
   models::PriceTable prices = models::PriceTable::built_in();
-  if (!options.prices.empty()) prices.change_by_file(options.prices);
+  if (!options.prices.empty()) read_or_ended(options, [&] { prices.change_by_file(options.prices); });
   const auto begin = std::chrono::steady_clock::now();
   outcome.plan = planner::plan(outcome.scenario, request);
   outcome.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

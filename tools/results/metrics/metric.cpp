@@ -13,6 +13,11 @@ Figure number(double value, std::string_view reason) {
   return std::isfinite(value) ? Figure{value} : missing(reason);
 }
 
+double at_most_whole(double part, double whole) {
+  constexpr double kRounding = 1e-9;
+  return part > whole && part <= whole * (1 + kRounding) ? whole : part;
+}
+
 Figure ratio(double numerator, double denominator, std::string_view reason) {
   return denominator == 0 ? missing(reason) : number(numerator / denominator, reason);
 }

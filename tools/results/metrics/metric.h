@@ -34,6 +34,9 @@ struct Figure {
   std::string reason = {};
 };
 
+/// `part`, or `whole` where it is above that by no more than rounding: the sum of a time's parts.
+double at_most_whole(double part, double whole);
+
 /// Finite, or null for `reason`.
 Figure number(double value, std::string_view reason);
 /// Null for `reason` where the denominator is 0.

@@ -30,7 +30,10 @@ auto per_second(Amount amount) {
 
 /// A share of the replicas' time.
 auto time_share(double Measurements::*time_s) {
-  return [time_s](const View& v) { return ratio(v.measured().*time_s, v.measured().capacity_s, kNoTime); };
+  return [time_s](const View& v) {
+    const double whole_s = v.measured().capacity_s;
+    return ratio(at_most_whole(v.measured().*time_s, whole_s), whole_s, kNoTime);
+  };
 }
 
 double all_tokens(const View& v) {
@@ -168,7 +171,9 @@ Metrics request_metrics() {
       {"requests.unsteady_state", kText, kNeither,
        "why what was measured is no steady state: a queue that grew or drained, or nothing that finished; empty where "
        "nothing speaks against one",
-       [](const View& v) { return Figure{planner::unsteady_state(v.measured())}; }},
+       [](const View& v) {
+         return Figure{planner::unsteady_state(v.measured(), planner::variation_of_gaps(v.outcome.scenario))};
+       }},
       {"throughput.output_tokens_per_s", kTokensPerS, kHigher, "output tokens, over all replicas or nodes",
        per_second([](const View& v) { return v.measured().output_tokens; })},
       {"throughput.total_tokens_per_s", kTokensPerS, kHigher,

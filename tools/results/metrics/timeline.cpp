@@ -30,7 +30,7 @@ Json period_shares(const std::vector<double>& sums_s, double whole_s) {
   Json list = Json::array();
   double before_s = 0;
   for (const double sum_s : sums_s) {
-    list.push_back((sum_s - before_s) / whole_s);
+    list.push_back(at_most_whole(sum_s - before_s, whole_s) / whole_s);
     before_s = sum_s;
   }
   return list;
