@@ -393,7 +393,8 @@ ConfigNode Catalogue::resolve(std::string_view catalogue, const ConfigNode& refe
   if (reference.is_scalar()) return find(kind, reference.text(), reference.origin(), path);
   if (!reference.is_map()) {
     throw InputError(reference.origin(), path,
-                     fmt::format("expected the name of a {} or a map, found {}", catalogue, reference.describe()));
+                     fmt::format("expected the name of {} or a map, found {}", schema::with_article(catalogue),
+                                 reference.describe()));
   }
   const ConfigNode* name = reference.find("name");
   if (reference.find("base") == nullptr) {

@@ -158,10 +158,18 @@ bool LinearTimes::covers(const KernelProfile& profile, const LlmSpec& model, con
   } else if (!model.stated_weight_format && model.weight_bytes_override > 0) {
     why = "the model's weight_bytes is given, and no weight_format that kernels were measured in";
   } else if (!model.stated_weight_format && !known) {
+    const bool attention_apart = model.stated_attention_format.has_value();
+    const bool experts = attention_apart && model.moe.experts > 0;
     why = fmt::format(
-        "weights of {} bytes are in no format that kernels were measured in (arithmetic in 16 bit, which "
-        "they are turned into)",
-        width);
+        "weights {}of {} bytes are in no format that kernels were measured in (arithmetic in 16 bit, which "
+        "they are turned into){}",
+        experts           ? "of experts "
+        : attention_apart ? "of feed-forward blocks "
+                          : "",
+        width,
+        attention_apart ? fmt::format(", and those of attention beside them, in {}, go without their forms",
+                                      word(model.attention_format()))
+                        : "");
   } else if (form_of(profile, model.weight_format()) == nullptr) {
     why = fmt::format("the profile has no fitted form for {} weights", word(model.weight_format()));
   } else if (form_of(profile, model.attention_format()) == nullptr) {

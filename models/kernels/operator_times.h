@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -222,11 +223,13 @@ class AttentionTimes {
   };
   [[nodiscard]] double kv_per_layer(double bytes) const { return bytes * kv_share_ / layers_; }
   [[nodiscard]] FormTime decode(const AttentionWork& work, double read_bytes, KnownLengths* known) const;
-  /// One query token a request, which reads its full KV as it is stored.
+  /// One query token a request, which reads its full KV as it is stored, but for rounding.
   [[nodiscard]] bool reads_full_kv(const AttentionWork& work) const {
-    return decode_.uneven_share == 0 && !has_grid_ && work.queries_each() == 1 &&
-           work.kv_bytes == work.pairs * model_token_bytes_ && work.pairs > 0;
+    const double full = work.pairs * model_token_bytes_;
+    return decode_.uneven_share == 0 && !has_grid_ && work.queries_each() == 1 && work.pairs > 0 &&
+           std::abs(work.kv_bytes - full) <= kRounding * full;
   }
+  static constexpr double kRounding = 1e-12;
   /// Seconds of such a launch: by the form at multiples of kLengthStep tokens of mean context, linear in between.
   [[nodiscard]] double between_lengths(double requests, double mean_kv, KnownLengths* known) const;
   /// The form and its correction for these heads, and no less than it takes for a shorter KV at which the correction

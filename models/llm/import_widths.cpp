@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <map>
+#include <optional>
+#include <set>
 #include <string_view>
 
 #include "models/llm/llm_spec.h"
@@ -191,25 +194,45 @@ void read_modules(Quantisation& q, Fields& fields, std::vector<std::string>& rem
   }
 }
 
-}  // namespace
-
-Quantisation read_quantisation(const ConfigNode* file, const ConfigNode* in_config, std::vector<std::string>& remarks) {
-  Quantisation q;
-  if (file != nullptr) {
-    Fields outer(*file, "a map, the file of a quantisation", "quantisation");
-    const ConfigNode* inner = outer.find("quantization");
-    Fields fields(inner ? *inner : *file, "a map", "quantisation");
-    read_modules(q, fields, remarks);
-    read_algorithm(q, fields.need("quant_algo"));
-    q.fp8_kv = is_fp8(fields.find("kv_cache_quant_algo"));
-    read_excluded(q, fields.find("exclude_modules"));
-    return q;
+/// The first of these keys that is there.
+void read_kv(Quantisation& q, Fields& fields, const ConfigNode& map, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    q.fp8_kv = is_fp8(fields.find(key)) || q.fp8_kv;
+    if (const ConfigNode* at = map.find(key); at != nullptr && (q.kv_at == nullptr || !at->is_null())) q.kv_at = at;
   }
-  if (in_config == nullptr) return q;
-  Fields fields(*in_config, "a map", "quantisation");
+}
+
+/// Of a kind whose published checkpoints leave out some.
+void say_nothing_excluded(const Quantisation& q, std::string_view list, std::vector<std::string>& remarks) {
+  if (!q.excluded.empty() || q.modules_at != nullptr) return;
+  remarks.push_back(
+      fmt::format("The quantisation names nothing that stays in 16 bit ({}): all linear layers of attention and "
+                  "feed-forward blocks are taken as quantised.",
+                  list));
+}
+
+Quantisation read_file(const ConfigNode& file, std::vector<std::string>& remarks) {
+  Quantisation q;
+  Fields outer(file, "a map, the file of a quantisation", "quantisation");
+  const ConfigNode* inner = outer.find("quantization");
+  const ConfigNode& map = inner ? *inner : file;
+  Fields fields(map, "a map", "quantisation");
   read_modules(q, fields, remarks);
-  for (const char* key : {"kv_cache_scheme", "kv_cache_quant_algo"}) q.fp8_kv = is_fp8(fields.find(key)) || q.fp8_kv;
-  for (const char* key : {"ignore", "modules_to_not_convert", "ignored_layers"}) read_excluded(q, fields.find(key));
+  read_algorithm(q, fields.need("quant_algo"));
+  read_kv(q, fields, map, {"kv_cache_quant_algo"});
+  read_excluded(q, fields.find("exclude_modules"));
+  say_nothing_excluded(q, "exclude_modules", remarks);
+  return q;
+}
+
+Quantisation read_in_config(const ConfigNode& in_config, std::vector<std::string>& remarks) {
+  Quantisation q;
+  Fields fields(in_config, "a map", "quantisation");
+  read_modules(q, fields, remarks);
+  read_kv(q, fields, in_config, {"kv_cache_scheme", "kv_cache_quant_algo"});
+  for (const char* key : {"ignore", "modules_to_not_convert", "ignored_layers", "exclude_modules"}) {
+    read_excluded(q, fields.find(key));
+  }
   const ConfigNode* algorithm = fields.find("quant_algo");
   const ConfigNode* groups = fields.find("config_groups");
   const ConfigNode* blocks = fields.find("weight_block_size");
@@ -240,12 +263,76 @@ Quantisation read_quantisation(const ConfigNode* file, const ConfigNode* in_conf
                        fmt::format("quant_method: {}: expected fp8, mxfp4, or config_groups", stated.describe()));
     }
   }
+  if (algorithm != nullptr || groups != nullptr) say_nothing_excluded(q, "ignore", remarks);
   fields.know({"activation_scheme", "fmt", "format", "global_compression_ratio", "producer", "quantization_status",
                "scale_fmt", "version"});
   if (const auto unknown = fields.unknown(); !unknown.empty()) {
     remarks.push_back(fmt::format("Fields of the quantisation that kvsim does not know and did not read: {}.",
                                   fmt::join(unknown, ", ")));
   }
+  return q;
+}
+
+std::string words_of(const WeightWidth& width) {
+  return width.format ? std::string(word(*width.format)) : fmt::format("{:g} bits", 8 * width.bytes);
+}
+
+std::string words_of(const Quantisation& q) {
+  return q.modules_at != nullptr ? "formats that differ from module to module" : words_of(q.width);
+}
+
+bool same(const WeightWidth& a, const WeightWidth& b) {
+  return a.format == b.format && a.bytes == b.bytes;
+}
+
+/// What config.json says beside the file, which counts.
+void reconcile(Quantisation& file, const Quantisation& in_config, std::vector<std::string>& remarks) {
+  const auto contradicted = [](const ConfigNode& at, const std::string& what, const std::string& here,
+                               const ConfigNode& there_at, const std::string& there) {
+    throw InputError(at.origin(), fmt::format("quantization_config has {} in {}, the quantisation's file in {} ({}): "
+                                              "expected both to say the same",
+                                              what, here, there, there_at.origin().str()));
+  };
+  if ((file.modules_at == nullptr) != (in_config.modules_at == nullptr) || !same(file.width, in_config.width)) {
+    contradicted(*in_config.stated_at, "weights", words_of(in_config), *file.stated_at, words_of(file));
+  }
+  for (const auto& [module, width] : file.modules) {
+    const auto also = in_config.modules.find(module);
+    if (also == in_config.modules.end() || same(also->second, width)) continue;
+    contradicted(*in_config.modules_at, module, words_of(also->second), *file.modules_at, words_of(width));
+  }
+  if (file.fp8_kv != in_config.fp8_kv) {
+    const auto kv = [](const Quantisation& q) { return std::string(q.fp8_kv ? "FP8" : "16 bit"); };
+    if (file.kv_at != nullptr && in_config.kv_at != nullptr) {
+      contradicted(*in_config.kv_at, "the KV cache", kv(in_config), *file.kv_at, kv(file));
+    }
+    remarks.push_back(fmt::format("The KV cache is in FP8 by {} alone: taken so.",
+                                  file.fp8_kv ? "the quantisation's file" : "quantization_config"));
+    file.fp8_kv = true;
+  }
+  const std::set<std::string> left(file.excluded.begin(), file.excluded.end());
+  if (left != std::set<std::string>(in_config.excluded.begin(), in_config.excluded.end())) {
+    remarks.push_back(fmt::format(
+        "The quantisation's file leaves other modules in 16 bit than quantization_config ({} names and {}): "
+        "the file's are taken.",
+        file.excluded.size(), in_config.excluded.size()));
+  }
+}
+
+}  // namespace
+
+Quantisation read_quantisation(const ConfigNode* file, const ConfigNode* in_config, std::vector<std::string>& remarks) {
+  if (file == nullptr) return in_config == nullptr ? Quantisation{} : read_in_config(*in_config, remarks);
+  Quantisation q = read_file(*file, remarks);
+  if (in_config == nullptr) return q;
+  std::vector<std::string> said_before;
+  std::optional<Quantisation> also;
+  try {
+    also = read_in_config(*in_config, said_before);
+  } catch (const InputError& e) {
+    remarks.push_back(fmt::format("quantization_config is left aside beside the quantisation's file: {}", e.what()));
+  }
+  if (also) reconcile(q, *also, remarks);
   return q;
 }
 

@@ -23,11 +23,13 @@ struct Quantisation {
   std::map<std::string, WeightWidth> modules;  ///< of mixed formats: each that is named
   const ConfigNode* modules_at = nullptr;      ///< null: one format
   bool fp8_kv = false;
+  const ConfigNode* kv_at = nullptr;  ///< what says so, or that it is not, be it null; null: nothing does
   std::vector<std::string> excluded;  ///< patterns, `*` for anything
   const ConfigNode* stated_at = nullptr;
 };
 
-/// Of hf_quant_config.json (`file`; null: none), else of config.json's own `quantization_config` (null: 16 bit). Throws
+/// Of hf_quant_config.json (`file`; null: none), else of config.json's own `quantization_config` (null: 16 bit). Where
+/// there are both they say the same of weights and KV; what only one says is taken, and remarked. Throws
 /// schema::InputError at the field.
 [[nodiscard]] Quantisation read_quantisation(const ConfigNode* file, const ConfigNode* in_config,
                                              std::vector<std::string>& remarks);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/schema/member_value.h"
+#include "models/schema/spelling.h"
 
 namespace kvsim::schema {
 namespace {
@@ -150,9 +151,10 @@ class Generator {
     Json changes = object_schema(*field.object, true);
     changes["properties"]["base"] = {{"type", "string"}, {"description", "the entry to change"}};
     changes["required"] = {"base"};
-    return {{"anyOf", Json::array({Json{{"type", "string"}, {"description", "name of a " + field.catalogue}},
-                                   define_as(field.object->name + "-changes", std::move(changes)),
-                                   define(*field.object, false)})}};
+    return {
+        {"anyOf",
+         Json::array({Json{{"type", "string"}, {"description", "name of " + with_article(field.catalogue)}},
+                      define_as(field.object->name + "-changes", std::move(changes)), define(*field.object, false)})}};
   }
 
   Json define(const ObjectInfo& info, bool partial) {

@@ -55,7 +55,7 @@ void Reporter::fail(std::string_view key, std::string_view message) const {
 
 std::string FieldInfo::expected() const {
   const std::string one = form == Form::object      ? "a map"
-                          : form == Form::reference ? fmt::format("the name of a {} or a map", catalogue)
+                          : form == Form::reference ? fmt::format("the name of {} or a map", with_article(catalogue))
                                                     : scalar.expected();
   return list ? "a list, each item " + one : one;
 }

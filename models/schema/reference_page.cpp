@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "models/schema/json_schema.h"
+#include "models/schema/spelling.h"
 
 namespace kvsim::schema {
 namespace {
@@ -103,7 +104,7 @@ std::string describe_value(const FieldInfo& field) {
       one = "a map";
       break;
     case Form::reference:
-      one = fmt::format("name of a {}, or a map", field.catalogue);
+      one = fmt::format("name of {}, or a map", with_article(field.catalogue));
       break;
   }
   return field.list ? "list, each item: " + one : one;

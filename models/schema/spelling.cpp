@@ -65,4 +65,9 @@ std::string suggest(std::string_view word, std::span<const std::string> candidat
   return fmt::format("; expected one of {}", fmt::join(candidates, ", "));
 }
 
+std::string with_article(std::string_view noun) {
+  const bool vowel = !noun.empty() && std::string_view("aeiou").find(noun.front()) != std::string_view::npos;
+  return fmt::format("{} {}", vowel ? "an" : "a", noun);
+}
+
 }  // namespace kvsim::schema

@@ -18,4 +18,7 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
 /// `; did you mean "x"?` where something is near, else `; expected one of a, b, c`: the end of a message.
 std::string suggest(std::string_view word, std::span<const std::string> candidates);
 
+/// "a gpu", "an engine".
+std::string with_article(std::string_view noun);
+
 }  // namespace kvsim::schema

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/schema/spelling.h"
 #include "models/schema/units.h"
 #include "models/workload/csv_table.h"
 #include "models/workload/jsonl_trace.h"
@@ -30,6 +31,9 @@ struct Cell {
   std::size_t byte = 0;
 };
 
+/// Names that every row has: arrival, prompt and output. What comes behind them may be left out, or empty.
+constexpr std::size_t kNeeded = 3;
+
 /// Rows of a log, whatever it is written in; cells in the order of the names.
 class Rows {
  public:
@@ -43,6 +47,8 @@ class Rows {
   [[nodiscard]] virtual Cell cell(std::size_t n) const = 0;
   /// Takes the list of the current row, and where it is in its line.
   virtual std::pair<std::vector<std::uint64_t>, std::size_t> take_blocks() { return {}; }
+  /// When all wanted rows were read: fails where a name was in none of them.
+  virtual void check_names() const = 0;
 };
 
 class CsvRows final : public Rows {
@@ -54,6 +60,7 @@ class CsvRows final : public Rows {
     const CsvTable::Field field = table_.field(n);
     return {field.name, field.text, field.byte};
   }
+  void check_names() const override {}  // they are in the header
 
  private:
   CsvTable table_;
@@ -66,8 +73,9 @@ class JsonRows final : public Rows {
       : lines_(lines),
         names_(names),
         blocks_(blocks),
-        shape_(fmt::format("{}{}{}", fmt::join(names, ", "), blocks.empty() ? "" : ", ", blocks)),
-        cells_(names.size()) {}
+        shape_(fmt::format("{}{}{}", fmt::join(names.first(kNeeded), ", "), blocks.empty() ? "" : ", ", blocks)),
+        cells_(names.size()),
+        there_(names.size()) {}
 
   bool next() override {
     if (!lines_.next()) return false;
@@ -75,12 +83,23 @@ class JsonRows final : public Rows {
     list_byte_ = kMissing;
     JsonLine line(lines_, "request", shape_);
     line.each_member(parser_, [&](json::field& field) { read(line, field); });
-    for (const Cell& cell : cells_) {
-      if (cell.byte == kMissing) {
-        lines_.fail(0, fmt::format("{} is missing, expected an object with {}", cell.name, shape_));
+    for (std::size_t n = 0; n < cells_.size(); ++n) {
+      const bool there = cells_[n].byte != kMissing;
+      if (!there && n < kNeeded) {
+        lines_.fail(0, fmt::format("{} is missing, expected an object with {}", cells_[n].name, shape_));
       }
+      there_[n] = there_[n] || there;
     }
+    first_ = false;
     return true;
+  }
+
+  void check_names() const override {
+    for (std::size_t n = kNeeded; !first_ && n < names_.size(); ++n) {
+      if (there_[n]) continue;
+      lines_.fail_file(fmt::format("none of the requests read has the member {}{}", names_[n],
+                                   schema::suggest(names_[n], first_keys_)));
+    }
   }
 
   [[nodiscard]] Cell cell(std::size_t n) const override { return cells_[n]; }
@@ -116,6 +135,7 @@ class JsonRows final : public Rows {
   void read(JsonLine& line, json::field& field) {
     std::string_view key;
     if (field.unescaped_key().get(key) != simdjson::SUCCESS) line.malformed_here();
+    if (first_) first_keys_.emplace_back(key);
     if (!blocks_.empty() && key == blocks_) return read_list(line, field);
     for (Cell& cell : cells_) {
       if (cell.name != key) continue;
@@ -145,6 +165,9 @@ class JsonRows final : public Rows {
   std::size_t list_byte_ = kMissing;
   json::parser parser_;
   std::vector<Cell> cells_;
+  std::vector<bool> there_;  // in a request so far
+  bool first_ = true;
+  std::vector<std::string> first_keys_;  // of the first request
 };
 
 /// Reads times of one form; where it is to be found, the first one says it.
@@ -231,6 +254,12 @@ SessionTurn turn_of_agent(const LineReader& lines, SessionTurns& sessions, const
     lines.fail(parent.byte, fmt::format("{} is \"{}\", the session itself, expected another one, or nothing",
                                         parent.name, parent.text.substr(0, 40)));
   }
+  if (!sessions.may_be_of(parent.text, session.text)) {
+    lines.fail(parent.byte,
+               fmt::format("{} is \"{}\", which the first request of session \"{}\" does not say, expected the session "
+                           "that began it there",
+                           parent.name, parent.text.substr(0, 40), session.text.substr(0, 40)));
+  }
   const auto turn = sessions.next_of(parent.text, session.text, arrival_ns, end_ns);
   if (turn) return *turn;
   lines.fail(parent.byte,
@@ -311,8 +340,8 @@ void read_columns_trace(LineReader& lines, TraceBuilder& trace) {
       std::int64_t end_ns = -1;
       if (has_end) {
         const Cell end = rows->cell(4);
-        end_ns = clock.ns(end) - *start_ns;
-        if (end_ns < at_ns - *start_ns) {
+        if (given(end)) end_ns = clock.ns(end) - *start_ns;
+        if (given(end) && end_ns < at_ns - *start_ns) {
           lines.fail(end.byte,
                      fmt::format("{} is {:.9g} s before {}: session \"{}\" ends before it begins, expected the "
                                  "time at which the request was answered",
@@ -341,6 +370,7 @@ void read_columns_trace(LineReader& lines, TraceBuilder& trace) {
     }
     trace.add(at_ns - *start_ns, arrival.byte, prompt, output, std::move(blocks), turn);
   }
+  rows->check_names();
 }
 
 // BurstGPT (Wang et al., arXiv:2401.17644; CC-BY-4.0): Timestamp (s since the start), Request tokens, Response tokens;

@@ -37,7 +37,7 @@ constexpr std::array formats{
 };
 
 std::string expected_file(const TraceFormat& format) {
-  return fmt::format("a {} trace ({})", format.name, format.description);
+  return fmt::format("{} trace ({})", schema::with_article(format.name), format.description);
 }
 
 void scan_lines(const TraceFormat& format, LineReader lines, const TraceOptions& options, const RequestSink& sink) {
@@ -186,6 +186,13 @@ std::optional<SessionTurn> SessionTurns::next_of(std::string_view parent, std::s
   }
   if (end_ns >= 0) agent_ends(of, end_ns);
   return turn;
+}
+
+bool SessionTurns::may_be_of(std::string_view parent, std::string_view session) const {
+  const std::uint64_t name = name_hash(session);
+  if (open_.find(name) == nullptr) return true;
+  const std::uint64_t* const before = parents_.find(name);
+  return before != nullptr && *before == name_hash(parent);
 }
 
 void SessionTurns::agent_ends(std::uint64_t parent, std::int64_t end_ns) {

@@ -143,6 +143,8 @@ class SessionTurns {
   /// of that session before.
   std::optional<SessionTurn> next_of(std::string_view parent, std::string_view session, std::int64_t arrival_ns,
                                      std::int64_t end_ns);
+  /// Whether the next turn of `session` may say that `parent` began it: it is the first one, or that said so, too.
+  [[nodiscard]] bool may_be_of(std::string_view parent, std::string_view session) const;
 
  private:
   struct Open {

@@ -96,7 +96,10 @@ std::optional<SessionFit> fit_sessions(const TrafficSample& sample) {
     for (std::int64_t& g : growth) g = std::max<std::int64_t>(g, 0);
     fit.growth = moments_of(growth);
     fit.turn_gap_ns = moments_of(sample.turn_gaps_ns());
+    fit.cut =
+        static_cast<double>(sample.latest_within(fit.turn_gap_ns->mean.value)) / static_cast<double>(fit.followed);
   }
+  fit.unlinked = static_cast<double>(sample.without_own_blocks()) / static_cast<double>(sample.size());
   if (const auto think_ns = sample.think_ns(); !think_ns.empty()) fit.think_ns = moments_of(think_ns);
   return fit;
 }
@@ -170,6 +173,22 @@ std::vector<std::string> losses_of(const TrafficFit& fit) {
           fmt::format("prompts that were shortened: {} of further turns have less than was there before, and "
                       "grow by a token in the law",
                       percent(fit.sessions->shortened)));
+    }
+    if (fit.sessions->cut > 0.01) {
+      lost.push_back(fmt::format(
+          "turns beyond the trace: {} of sessions had their latest turn less than the mean time between turns ({:.4g} "
+          "s) "
+          "before its end, so turns are fewer than sessions have; a trace of the law that is as long is cut once more, "
+          "and has fewer still",
+          percent(fit.sessions->cut), fit.sessions->turn_gap_ns->mean.value / kNsPerSecond));
+    }
+    if (fit.sessions->unlinked > 0.01) {
+      lost.push_back(fmt::format(
+          "turns after short prompts: {} of prompts have no whole block of their own, and what goes on from them "
+          "begins "
+          "another conversation; in the law those that begin so have as many turns as others, and a fit to its trace "
+          "finds fewer",
+          percent(fit.sessions->unlinked)));
     }
     if (fit.prefixes && !fit.with_prefixes) {
       lost.emplace_back("shared prefixes: what prompts of different sessions share is left out");

@@ -40,6 +40,8 @@ struct SessionFit {
   std::optional<Moments> think_ns;  ///< from the end of a turn to the next, where recorded
   std::optional<Moments> turn_gap_ns;  ///< from the arrival of a turn to that of the next
   double shortened = 0;                ///< share of further turns with less than was there before
+  double cut = 0;       ///< share of sessions whose latest turn is less than the mean gap of turns from the trace's end
+  double unlinked = 0;  ///< share of conversations' prompts from which no other would be seen to go on
 };
 
 /// Laws of sessions, as workload.sessions has them.

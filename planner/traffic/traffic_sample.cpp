@@ -174,6 +174,14 @@ std::vector<std::int64_t> TrafficSample::growth() const {
   return growth;
 }
 
+std::size_t TrafficSample::latest_within(double ns) const {
+  std::size_t sessions = 0;
+  for (const Session& session : followed_sessions()) {
+    sessions += static_cast<double>(arrivals_.last_ns() - session.last_ns) < ns ? 1U : 0U;
+  }
+  return sessions;
+}
+
 std::vector<TrafficSample::Beginning> TrafficSample::shared_beginnings() const {
   std::vector<Beginning> beginnings;
   if (blocks_.empty()) return beginnings;
@@ -231,6 +239,7 @@ std::optional<TrafficSample> TrafficSample::conversations() const {
       session[i] = session[before];
     }
     if (session[i] < 0) session[i] = sessions++;
+    turns.without_own_blocks_ += blocks.empty() || *users_.find(blocks.back()) >= of_prefix ? 1U : 0U;
     for (const std::uint64_t block : blocks) *latest.try_emplace(block).first = static_cast<std::uint32_t>(i);
     models::RequestSpec turn = request(i);
     turn.session = session[i];

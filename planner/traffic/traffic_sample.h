@@ -110,6 +110,10 @@ class TrafficSample {
   /// From a turn's arrival to the next one's.
   [[nodiscard]] std::vector<std::int64_t> turn_gaps_ns() const;
   [[nodiscard]] std::vector<std::int64_t> first_prompts() const;  ///< tokens
+  /// Sessions whose latest turn came less than so long before the trace's end: more of them may lie beyond it.
+  [[nodiscard]] std::size_t latest_within(double ns) const;
+  /// Of conversations(): prompts without a whole block of their own, from which no other is seen to go on.
+  [[nodiscard]] std::size_t without_own_blocks() const { return without_own_blocks_; }
   /// Tokens of a further turn's prompt beyond prompt and answer of the turn before; negative where it was shortened.
   [[nodiscard]] std::vector<std::int64_t> growth() const;
 
@@ -162,6 +166,7 @@ class TrafficSample {
   ArrivalTimes session_starts_;
   std::size_t sub_agents_ = 0;
   std::size_t alone_ = 0;
+  std::size_t without_own_blocks_ = 0;
   unsigned follow_bits_ = 0;  // one of 2^so many sessions is followed
   models::FlatTable<Session> sessions_;
   std::vector<FurtherTurn> further_;

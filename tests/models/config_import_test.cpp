@@ -186,8 +186,9 @@ TEST(ConfigImport, WeightsAreTheNarrowPartsAndTheRestIn16Bit) {
 
 /// Of DeepSeek-V3 in NVFP4 with these patterns.
 ImportedModel excluding(const std::string& patterns) {
-  return read(kLatent, R"({"quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": null, "exclude_modules": [)" +
-                           patterns + "]}}");
+  return read(with(kLatent, "quantization_config", ""),
+              R"({"quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": null, "exclude_modules": [)" +
+                  patterns + "]}}");
 }
 
 TEST(ConfigImport, WhatIsExcludedIsHeldIn16BitMatrixByMatrix) {
@@ -256,7 +257,67 @@ TEST(ConfigImport, WholeNumbersOf4BitsAreHeldAsSuch) {
   const LlmSpec m = spec_of(imported);
   const ParameterGroups p = m.parameter_groups();
   EXPECT_NEAR(static_cast<double>(m.weight_bytes()), 0.5625 * (p.attention + p.dense_blocks) + 2 * p.rest, 1e6);
-  ASSERT_EQ(imported.remarks.size(), 1U);
+  ASSERT_EQ(imported.remarks.size(), 2U);
+  EXPECT_EQ(imported.remarks[1].find("The quantisation names nothing that stays in 16 bit (ignore)"), 0U);
+}
+
+TEST(ConfigImport, AFileThatExcludesNothingIsRemarked) {
+  const ImportedModel all = read(kDense, R"({"quantization": {"quant_algo": "NVFP4"}})");
+  ASSERT_EQ(all.remarks.size(), 1U);
+  EXPECT_EQ(all.remarks[0],
+            "The quantisation names nothing that stays in 16 bit (exclude_modules): all linear layers of attention and "
+            "feed-forward blocks are taken as quantised.");
+  EXPECT_TRUE(
+      read(kDense, R"({"quantization": {"quant_algo": "NVFP4", "exclude_modules": ["lm_head"]}})").remarks.empty());
+}
+
+/// A dense model whose config.json has this quantisation, beside a file with that one.
+std::string beside(const std::string& in_config, const std::string& file) {
+  try {
+    const ImportedModel imported = read(with(kDense, "", "\"quantization_config\": {" + in_config + "}"),
+                                        "{\"quantization\": {" + file + ", \"exclude_modules\": [\"lm_head\"]}}");
+    std::string said = spec_of(imported).kv_bytes_per_element == 1 ? "fp8 KV" : "";
+    for (const std::string& remark : imported.remarks) said += (said.empty() ? "" : " | ") + remark;
+    return said;
+  } catch (const schema::InputError& e) {
+    return e.what();
+  }
+}
+
+TEST(ConfigImport, TwoQuantisationsThatContradictEachOtherAreRefused) {
+  const std::string left = ", \"ignore\": [\"lm_head\"]", same = "\"quant_algo\": \"NVFP4\"" + left;
+  const std::string fp8_kv = ", \"kv_cache_quant_algo\": \"FP8\"", wide_kv = ", \"kv_cache_quant_algo\": null";
+  EXPECT_EQ(beside(same, "\"quant_algo\": \"NVFP4\""), "");
+  EXPECT_EQ(beside("\"quant_method\": \"fp8\"" + left, "\"quant_algo\": \"NVFP4\""),
+            "config.json:2:43: quantization_config has weights in fp8, the quantisation's file in nvfp4 "
+            "(hf_quant_config.json:1:33): expected both to say the same");
+  EXPECT_EQ(beside(same + wide_kv, "\"quant_algo\": \"NVFP4\"" + fp8_kv),
+            "config.json:2:96: quantization_config has the KV cache in 16 bit, the quantisation's file in FP8 "
+            "(hf_quant_config.json:1:65): expected both to say the same");
+  // What only one says.
+  EXPECT_EQ(beside(same, "\"quant_algo\": \"NVFP4\"" + fp8_kv),
+            "fp8 KV | The KV cache is in FP8 by the quantisation's file alone: taken so.");
+  EXPECT_EQ(beside(same + fp8_kv, "\"quant_algo\": \"NVFP4\""),
+            "fp8 KV | The KV cache is in FP8 by quantization_config alone: taken so.");
+  EXPECT_EQ(
+      beside("\"quant_algo\": \"NVFP4\"", "\"quant_algo\": \"NVFP4\""),
+      "The quantisation's file leaves other modules in 16 bit than quantization_config (1 names and 0): the file's "
+      "are taken.");
+  EXPECT_EQ(
+      beside("\"quant_method\": \"gptq\"", "\"quant_algo\": \"NVFP4\""),
+      "quantization_config is left aside beside the quantisation's file: config.json:2:43: quant_method: \"gptq\": "
+      "expected fp8, mxfp4, or config_groups");
+  const std::string mixed = "\"quant_algo\": \"MIXED_PRECISION\", \"quantized_layers\": {";
+  const std::string as_fp8 = mixed + "\"model.layers.0.mlp\": {\"quant_algo\": \"FP8\"}}",
+                    as_nvfp4 = mixed + "\"model.layers.0.mlp\": {\"quant_algo\": \"NVFP4\"}}";
+  EXPECT_NE(beside(as_fp8, as_nvfp4)
+                .find("quantization_config has model.layers.0.mlp in fp8, the quantisation's file in "
+                      "nvfp4 (hf_quant_config.json:1:"),
+            std::string::npos);
+  EXPECT_NE(beside(same, as_nvfp4)
+                .find("has weights in nvfp4, the quantisation's file in formats that differ from module "
+                      "to module"),
+            std::string::npos);
 }
 
 TEST(ConfigImport, EncodersAreHeldBesideTheModel) {

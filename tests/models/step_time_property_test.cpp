@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <cmath>
 #include <functional>
 
 #include "models/catalogue/catalogue.h"
@@ -122,6 +123,22 @@ RC_GTEST_PROP(StepTimeProperty, LongerContextsNeverTakeLess, ()) {
   after.verify.kv_bytes *= factor;
   after.verify.pairs *= factor;
   RC_ASSERT(machine.seconds(after) >= machine.seconds(before) * (1 - 1e-12));
+}
+
+/// Of a launch of one query token for each of so many requests, with this share of the KV's bytes.
+AttentionWork one_token_each(const LlmSpec& model, double requests, double keys, double share) {
+  return {requests, requests * keys * share * static_cast<double>(model.kv_bytes_per_token()), requests * keys};
+}
+
+// Full KV is timed from lengths that lie 32 tokens apart, also where its bytes are rounded.
+TEST(DecodeAttention, OfFullKvDoesNotDependOnHowItsBytesAreRounded) {
+  const GpuSpec gpu = catalogue().gpu("b200");
+  const LlmSpec model = catalogue().model("gemma-3-12b");
+  const StepTimer timer(gpu, catalogue().link(gpu.peer_link), catalogue().profile("b200-vllm"), model, 8);
+  StepWork work, rounded;
+  work.decode = rounded.decode = one_token_each(model, 51, 17, 1);
+  rounded.decode.kv_bytes = std::nextafter(work.decode.kv_bytes, 0);
+  EXPECT_NEAR(timer.time(rounded).attention_s / timer.time(work).attention_s, 1, 1e-12);
 }
 
 RC_GTEST_PROP(StepTimeProperty, PartsAddUpAndNoneIsNegative, ()) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "tests/traffic/traffic_support.h"
@@ -60,6 +61,43 @@ TEST(Conversations, AreKnownByPromptsThatGoOnFromEarlierOnes) {
   EXPECT_EQ(s.workload.prefixes->count, 1);
   EXPECT_EQ(s.workload.context->mean, 1'024 - 768);
   EXPECT_EQ(s.workload.sessions->spec.turns.mean, 3);
+}
+
+/// What is lost under this word.
+std::string loss(const TrafficFit& fit, const std::string& word) {
+  for (const std::string& s : fit.lost) {
+    if (s.starts_with(word)) return s;
+  }
+  return {};
+}
+
+// The last turns are at 2,050 s: conversations whose own is after 2,020 s are three of 200.
+TEST(Conversations, ThatTheTracesEndCutsAreSaidToBeLost) {
+  EXPECT_EQ(
+      loss(fit_traffic(talks(), true), "turns beyond the trace: "),
+      "turns beyond the trace: 1.5 % of sessions had their latest turn less than the mean time between turns (30 s) "
+      "before its end, so turns are fewer than sessions have; a trace of the law that is as long is cut once more, "
+      "and has fewer still");
+}
+
+// Three of ten first prompts end within the block after everybody's.
+TEST(Conversations, ThatBeginTooShortToBeSeenAreSaidToBeLost) {
+  EXPECT_EQ(loss(fit_traffic(talks(), true), "turns after short prompts: "), "");
+  std::vector<models::RequestSpec> all;
+  for (std::int64_t i = 0; i < 200; ++i) {
+    Blocks blocks{1, static_cast<std::uint64_t>(1'000 * i + 10)};
+    for (std::int64_t turn = 0; turn < 3; ++turn) {
+      const bool is_short = turn == 0 && i % 10 < 3;
+      all.push_back(request(10 * i + 30 * turn, is_short ? 600 : 1'024 + 512 * turn, is_short ? Blocks{1} : blocks));
+      blocks.push_back(blocks.back() + 1);
+    }
+  }
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.arrival_ns < b.arrival_ns; });
+  TrafficSample sample(512);
+  for (const models::RequestSpec& r : all) sample.add(r);
+  const TrafficFit fit = fit_traffic(sample, true);
+  EXPECT_EQ(fit.sessions->sessions, 260U) << "the others' further turns are not seen to be theirs";
+  EXPECT_TRUE(loss(fit, "turns after short prompts: ").starts_with("turns after short prompts: 10.0 % of prompts"));
 }
 
 // Questions about ten documents are no conversations: a prompt is as long as the one before it, and not a longer one.

@@ -146,8 +146,8 @@ TEST(TraceErrors, OfALogNameItsColumns) {
   EXPECT_EQ(log_error(""), "t: is empty, expected CSV with a header, or JSON lines");
   EXPECT_EQ(log_error("ts,in,out,user,end\n"),
             "t:1:1: the column conv is missing, expected a header with the columns ts, in, out, conv, end");
-  EXPECT_EQ(log_error("{\"ts\": 1, \"in\": 1, \"out\": 1, \"end\": 2}\n"),
-            "t:1:1: conv is missing, expected an object with ts, in, out, conv, end");
+  EXPECT_EQ(log_error("{\"ts\": 1, \"in\": 1, \"conv\": 1, \"end\": 2}\n"),
+            "t:1:1: out is missing, expected an object with ts, in, out");
   EXPECT_EQ(log_error("{\"ts\": 1, \"in\": [1], \"out\": 1, \"conv\": 1, \"end\": 2}\n"),
             "t:1:17: in is a list, expected a number or text");
   EXPECT_EQ(log_error(head + "1,-5,1,a,2\n"), "t:2:3: in is -5, expected 1 to 10000000 tokens");
@@ -180,8 +180,30 @@ TEST(TraceErrors, OfSubAgentsNameTheirParents) {
   EXPECT_EQ(error("1,5,1,a,a\n"), "t:2:9: by is \"a\", the session itself, expected another one, or nothing");
   EXPECT_EQ(error("1,5,1,a,\n2,5,1,,a\n"),
             "t:3:8: by is \"a\" where conv is empty, expected the session that it began");
+  // The first request of a session says it, and later ones may.
+  EXPECT_EQ(error("1,5,1,a,\n2,5,1,b,a\n3,5,1,b,\n4,5,1,b,a\n"), "(read)");
+  EXPECT_EQ(
+      error("1,5,1,a,\n2,5,1,b,\n3,5,1,b,a\n"),
+      "t:4:9: by is \"a\", which the first request of session \"b\" does not say, expected the session that began "
+      "it there");
+  EXPECT_EQ(error("1,5,1,a,\n1,5,1,c,\n2,5,1,b,a\n3,5,1,b,c\n").substr(0, 16), "t:5:9: by is \"c\"");
   EXPECT_EQ(problem_with(TraceColumns{"a", "b", "c", {}, "d", {}, TimeForm::found}),
             "parent is the session whose turn began another: name session too");
+}
+
+TEST(TraceErrors, AMemberThatNoRequestHasIsMisspelt) {
+  const auto error = [](const std::string& lines, std::uint64_t max_requests = 0) {
+    const TraceColumns names{"ts", "in", "out", "conv", "parnt", {}, TimeForm::seconds};
+    return error_of("columns", lines, {.max_requests = max_requests, .columns = names});
+  };
+  const std::string with = R"({"ts": 1, "in": 1, "out": 1, "conv": "a", "parnt": null})", line = "\n";
+  const std::string other = R"({"ts": 1, "in": 1, "out": 1, "conv": "a", "parent": null})";
+  EXPECT_EQ(error(other + line + with + line), "(read)");
+  EXPECT_EQ(error(other + line + other + line),
+            "t: none of the requests read has the member parnt; did you mean \"parent\"?");
+  EXPECT_EQ(error(other + line + with + line, 1).substr(0, 40), "t: none of the requests read has the mem");
+  EXPECT_EQ(error(R"({"ts": 1, "in": 1, "out": 1, "parnt": null})" + line),
+            "t: none of the requests read has the member conv; expected one of ts, in, out, parnt");
 }
 
 // Session a ends at 3 s, its sub-agent b at 9 s, and b's own c at 12 s.

@@ -158,6 +158,31 @@ TEST(TraceReader, ALogOfObjectsIsTheSame) {
   EXPECT_EQ(r[3].session, -1);
 }
 
+TEST(TraceReader, WhatALogDoesNotSayOfARequestIsNotRecorded) {
+  TraceColumns names = kNames;
+  names.parent = "by";
+  const auto objects = read("columns",
+                            "{\"ts\": 1700000000, \"in\": 100, \"out\": 5, \"conv\": \"x\", \"end\": 1700000001}\n"
+                            "{\"ts\": 1700000002, \"in\": 100, \"out\": 5}\n"
+                            "{\"ts\": 1700000003, \"in\": 100, \"out\": 5, \"conv\": \"x\"}\n"
+                            "{\"ts\": 1700000004, \"in\": 100, \"out\": 5, \"conv\": \"y\", \"by\": \"x\"}\n"
+                            "{\"ts\": 1700000005, \"in\": 100, \"out\": 5, \"conv\": \"x\"}\n",
+                            {.columns = names});
+  const auto rows = read("columns",
+                         "ts,in,out,conv,end,by\n1700000000,100,5,x,1700000001,\n1700000002,100,5,,,\n"
+                         "1700000003,100,5,x,,\n1700000004,100,5,y,,x\n1700000005,100,5,x,,\n",
+                         {.columns = names});
+  for (const auto& r : {objects, rows}) {
+    ASSERT_EQ(r.size(), 5U);
+    EXPECT_EQ(r[1].session, -1);
+    EXPECT_EQ(r[2].session, 0);
+    EXPECT_EQ(r[2].think_ns, 2'000'000'000);
+    EXPECT_EQ(r[2].parent, -1);
+    EXPECT_EQ(r[3].parent, 0);
+    EXPECT_EQ(r[4].think_ns, -1) << "when the turn before it was answered is not said";
+  }
+}
+
 // Every unit, found where a time is of this century, said where it is not.
 TEST(TraceReader, TimesOfALogAreInAnyUnit) {
   const auto second = [](const std::string& first, const std::string& then, TimeForm form) {
