@@ -54,12 +54,12 @@ void write_file(const std::string& path, const std::string& text) {
 }
 
 void write_report(Console& console, const Options& options) {
+  const std::vector<std::string> inputs = report::files_of(options.results);
+  refuse_input("--out", options.out.empty() ? "report.html" : options.out, inputs);
   const std::string format = format_of(options);
   if (format == "csv" && options.out.empty()) {
     throw schema::InputError("report --format csv: a file a plot, so it needs a folder: --out DIR");
   }
-  const std::vector<std::string> inputs = report::files_of(options.results);
-  refuse_input("--out", options.out.empty() ? "report.html" : options.out, inputs);
   const page::Page report = report::make_report(report::read_inputs(options.results));
   if (format == "csv") {
     const auto files = page::to_csv(report);
