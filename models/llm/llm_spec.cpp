@@ -627,8 +627,8 @@ ObjectSchema<LlmSpec> llm_fields() {
              "layers without a feed-forward block");
   s.optional(
       "weight_bytes_per_parameter", &LlmSpec::weight_bytes_per_parameter, number().positive().usually(0.1, 8),
-      "of the embedding table and LM head, and of attention's projections where their format is given, those are "
-      "apart; bf16: 2, fp8: 1, nvfp4: 0.5625, other 4-bit: 0.5");
+      "bf16: 2, fp8: 1, nvfp4: 0.5625, other 4-bit: 0.5; of all but attention's projections where their format is "
+      "given, and but the embedding table and LM head, which take 2 bytes at least");
   s.optional("weight_format", &LlmSpec::stated_weight_format, weight_formats(),
              "whose kernels time the linear layers; left out: what weight_bytes_per_parameter is the width of");
   s.optional("attention_weight_format", &LlmSpec::stated_attention_format, weight_formats(),
@@ -637,7 +637,7 @@ ObjectSchema<LlmSpec> llm_fields() {
   s.optional(
       "head_weight_format", &LlmSpec::stated_head_format, weight_formats(),
       "of the LM head; left out: bf16, as checkpoints in narrow formats leave it and, always, an embedding table "
-      "of its own");
+      "of its own; both are as wide as all else where that is wider");
   s.optional("kv_bytes_per_element", &LlmSpec::kv_bytes_per_element, number().positive().usually(0.1, 8),
              "bf16: 2, fp8: 1");
   s.optional("weights", &LlmSpec::weight_bytes_override, bytes().positive().usually(1, kMostWeights),

@@ -19,8 +19,8 @@ std::string problem_with(const SessionSpec& spec) {
   if (const std::string problem = problem_with(spec.think_time); !problem.empty()) return "think_time: " + problem;
   if (!spec.sub_agents) return {};
   const SubAgentSpec& agents = *spec.sub_agents;
-  if (!(agents.share > 0 && agents.share <= 1)) {
-    return fmt::format("sub_agents: share is {}, expected above 0, at most 1", agents.share);
+  if (!(agents.share >= 0 && agents.share <= 1)) {
+    return fmt::format("sub_agents: share is {}, expected 0 to 1", agents.share);
   }
   for (const auto& [name, law] :
        {std::pair{"count", &agents.count}, std::pair{"turns", &agents.turns}, std::pair{"context", &agents.context}}) {

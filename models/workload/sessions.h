@@ -19,7 +19,7 @@ struct RequestSpec;
 
 /// Sessions that a turn of another one begins when it is over, and which that one's next turn waits for.
 struct SubAgentSpec {
-  double share = 1;    ///< of the turns that are followed by another one, in (0, 1]: they begin some
+  double share = 1;    ///< of the turns that are followed by another one, in [0, 1]: they begin some
   LengthSpec count;    ///< how many at once (its `tokens` are sub-agents), kMostSubAgents at most
   LengthSpec turns;    ///< requests of each
   LengthSpec context;  ///< tokens of its first prompt, which shares nothing with any other session's

@@ -62,9 +62,8 @@ class TraceFeed final : public serving::RequestFeed, private serving::TurnFeed {
     if (at_ == requests_->size()) return std::nullopt;
     models::RequestSpec r = copy(at_++);
     if (follows_.empty()) return r;
-    if (r.session < 0) r.session = static_cast<std::int32_t>(alone_++);
     r.parent = -1;  // cut off from it
-    under_way_.emplace(r.session, UnderWay{at_ - 1, -1});
+    if (r.session >= 0) under_way_.emplace(r.session, UnderWay{at_ - 1, -1});
     return r;
   }
 
@@ -106,7 +105,6 @@ class TraceFeed final : public serving::RequestFeed, private serving::TurnFeed {
     for (std::uint32_t i = 0; i < requests_->size(); ++i) {
       const std::int32_t session = (*requests_)[i].session;
       if (session < 0) continue;
-      alone_ = std::max(alone_, std::int64_t{session} + 1);
       const auto [own, first] = latest.try_emplace(session, Latest{i, i, -1});
       const auto parent = first ? latest.find((*requests_)[i].parent) : latest.end();
       if (parent != latest.end()) {
@@ -175,7 +173,6 @@ class TraceFeed final : public serving::RequestFeed, private serving::TurnFeed {
   std::vector<Begun> begun_;                                // by the turn that begins them
   std::unordered_map<std::uint32_t, std::int64_t> pauses_;  // before turns that follow on more than a turn; ns
   std::unordered_map<std::int64_t, UnderWay> under_way_;    // by session
-  std::int64_t alone_ = 0;                                  // number for the next request that belongs to no session
 };
 
 class GeneratedFeed final : public serving::RequestFeed, private serving::TurnFeed {

@@ -231,8 +231,10 @@ ObjectSchema<models::TraceColumns> columns_schema() {
   s.required("output", &TraceColumns::output, text().non_empty(), "tokens of its output");
   s.optional("session", &TraceColumns::session, text(), "what requests of a session have in common");
   s.optional("end", &TraceColumns::end, text(), "when it was answered, in the form of arrival (with session)");
-  s.optional("parent", &TraceColumns::parent, text(),
-             "of a sub-agent's session, the session whose turn began it (with session); nothing or null: none did");
+  s.optional(
+      "parent", &TraceColumns::parent, text(),
+      "of a sub-agent's session, the session whose turn began it (with session); nothing or null: none did, or an "
+      "earlier request of the session said it");
   s.optional("blocks", &TraceColumns::blocks, text(),
              "JSON lines: list of numbers of the prompt's whole blocks; equal numbers are equal blocks after equal "
              "beginnings");
@@ -269,8 +271,8 @@ ObjectSchema<models::SubAgentSpec> sub_agents_schema() {
   using models::SubAgentSpec;
   ObjectSchema<SubAgentSpec> s("sub_agents",
                                "Sessions that turns of another one begin, and which its next turn waits for.");
-  s.optional("share", &SubAgentSpec::share, number().above(0).at_most(1),
-             "of the turns that another one follows: so many begin sub-agents");
+  s.optional("share", &SubAgentSpec::share, number().at_least(0).at_most(1),
+             "of the turns that another one follows: so many begin sub-agents; 0: none does");
   s.object("count", &SubAgentSpec::count,
            length_schema("count", "Sub-agents of a turn.", number().at_most(models::kMostSubAgents), integer()),
            Presence::required, "how many such a turn begins, at once");

@@ -161,6 +161,7 @@ constexpr auto fields_of(const SessionMeasurement*) {
   return std::tuple{field("begun", &M::begun),
                     field("cut", &M::cut),
                     field("under_way", &M::under_way),
+                    field("alone", &M::alone),
                     field("finished", &M::finished),
                     field("turns", &M::turns),
                     field("sub_agents_begun", &M::sub_agents_begun),

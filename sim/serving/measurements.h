@@ -165,6 +165,7 @@ struct SessionMeasurement {
   std::uint64_t begun = 0;
   std::uint64_t cut = 0;        ///< ended by a turn that was refused
   std::uint64_t under_way = 0;  ///< when it ended
+  std::uint64_t alone = 0;      ///< requests of a trace that belong to none
   // Sub-agents, which the others do not count.
   std::uint64_t sub_agents_begun = 0, sub_agents_cut = 0, sub_agents_under_way = 0;
   // Of those that ended in the measured part, as a whole.

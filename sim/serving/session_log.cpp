@@ -3,6 +3,10 @@
 namespace kvsim::serving {
 
 void SessionLog::arrived(std::uint64_t request, const models::RequestSpec& spec, engine::SimTime now) {
+  if (spec.session < 0) {
+    ++measured_.sessions.alone;
+    return;
+  }
   turns_.emplace(request, spec.session);
   const auto [known, first] = sessions_.try_emplace(spec.session, Session{now, 0, spec.parent, 0, {}});
   if (first && spec.parent >= 0) ++sub_agents_;
@@ -11,13 +15,17 @@ void SessionLog::arrived(std::uint64_t request, const models::RequestSpec& spec,
 }
 
 void SessionLog::refused(std::uint64_t request) {
-  const Session cut = sessions_.extract(turns_.extract(request).mapped()).mapped();
+  const auto turn = turns_.extract(request);
+  if (turn.empty()) return;
+  const Session cut = sessions_.extract(turn.mapped()).mapped();
   (cut.parent < 0 ? measured_.sessions.cut : measured_.sessions.sub_agents_cut) += 1;
   if (cut.parent >= 0) --sub_agents_;
 }
 
 std::int64_t SessionLog::finished(const Request& r) {
-  const std::int64_t session = turns_.extract(r.id).mapped();
+  const auto turn = turns_.extract(r.id);
+  if (turn.empty()) return -1;
+  const std::int64_t session = turn.mapped();
   const double ttft = (r.record.first_token - r.arrival).seconds();
   (sessions_.at(session).turns == 1 ? measured_.first_turn_ttft_s : measured_.later_turn_ttft_s).add(ttft);
   return session;

@@ -12,6 +12,7 @@
 namespace kvsim::serving {
 
 /// Writes Measurements::sessions. It keeps what it knows of a session until that is over, and of a turn while it runs.
+/// Requests of no session are counted, and nothing else.
 class SessionLog {
  public:
   /// Outlives the log.
@@ -19,9 +20,9 @@ class SessionLog {
 
   /// The request is a session's next turn, its first one if the session is not known.
   void arrived(std::uint64_t request, const models::RequestSpec& spec, engine::SimTime now);
-  /// It can never run: the session ends here.
+  /// It can never run: its session, if it has one, ends here.
   void refused(std::uint64_t request);
-  /// It has its last token. Returns whose turn it was.
+  /// It has its last token. Returns whose turn it was; -1: nobody's.
   std::int64_t finished(const Request& r);
   /// The user thinks for so long before the next turn.
   void thinks(double time_s) { measured_.session_think_s.add(time_s); }

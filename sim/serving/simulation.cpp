@@ -132,6 +132,7 @@ class Run {
     watch_arrivals(outcome_.measured.arrived);
     outcome_.measured.arrived += 1;
     outcome_.measured.arrived_measured += warming_up_ ? 0 : 1;
+    if (options_.requests) options_.requests->arrived(simulator_.now());
     const double token_s = config_.schedule.engine ? config_.schedule.engine->tokenise_s.value : 0;
     if (token_s == 0) return enter(spec, simulator_.now(), warming_up_);
     const auto slot = texts_.acquire();
@@ -209,11 +210,12 @@ class Run {
       judgement_.refused(r);
       if (sessions_) {
         sessions_->refused(id);
-        feed_.turns()->forget(spec.session);
+        if (spec.session >= 0) feed_.turns()->forget(spec.session);
       }
       if (outcome_.refusals.size() < kReasonsKept) {
         outcome_.refusals.push_back(fmt::format("request {} ({} + {} tokens) {}", spec.id, r.prompt, r.output, reason));
       }
+      if (options_.requests) options_.requests->refused(at);
       requests_.erase(id);
       return false;
     }
@@ -226,6 +228,7 @@ class Run {
     // What follows is deferred, so that the replica is done with its iteration before the successor arrives.
     if (sessions_) {
       const std::int64_t session = sessions_->finished(requests_[id]);
+      if (session < 0) return session_ended(-1);
       std::vector<models::RequestSpec> sub_agents = feed_.turns()->begin_sub_agents(session);
       const auto think_ns = feed_.turns()->turn_over(session);
       if (sub_agents.empty()) return go_on(session, think_ns);
@@ -276,6 +279,7 @@ class Run {
     sub_agents_before_ = old.sub_agent_s.count();
     fresh.sessions.begun = old.sessions.begun;
     fresh.sessions.cut = old.sessions.cut;
+    fresh.sessions.alone = old.sessions.alone;
     fresh.sessions.sub_agents_begun = old.sessions.sub_agents_begun;
     fresh.sessions.sub_agents_cut = old.sessions.sub_agents_cut;
     outcome_.measured = std::move(fresh);

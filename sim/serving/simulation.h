@@ -65,10 +65,14 @@ void check_configuration(const ServingConfig& config);
 /// KV capacity of a replica. Throws ModelDoesNotFit.
 KvCapacity kv_capacity(const ServingConfig& config);
 
-/// Is told of every request that finishes, in that order.
+/// Is told what becomes of requests, as it happens.
 class RequestWatcher {
  public:
   virtual ~RequestWatcher() = default;
+  /// One arrives now, no earlier than those before it.
+  virtual void arrived(engine::SimTime now) = 0;
+  /// One that arrived then can never run: nothing more is said of it.
+  virtual void refused(engine::SimTime arrival) = 0;
   virtual void finished(const Request& request) = 0;
 };
 

@@ -311,6 +311,16 @@ TEST_F(WorkloadTest, SubAgentsOfARecordingAreNotWrittenForNobodyKnowsWhenTheyEnd
       << r.err;
 }
 
+TEST_F(WorkloadTest, RequestsOfNoSessionAreWrittenBesideSessions) {
+  write("log.csv", "ts,in,out,sid\n0,100,5,a\n1,90,5,\n4,200,5,a\n9,80,5,\n");
+  write("mixed.yaml",
+        "name: t\nmodel: llama-3.1-8b\ncluster: {gpu: {type: h100-sxm}}\nworkload:\n  trace: {format: columns, path: "
+        "log.csv, sessions: true, columns: {arrival: ts, prompt: in, output: out, session: sid, time: s}}\nprefill: "
+        "recompute\ndecode: {policy: full_kv}\n");
+  const CommandResult r = run({"workload", "generate", "mixed.yaml", "--answer-time", "1 s"});
+  EXPECT_EQ(r.out, "arrival_s,prompt_tokens,output_tokens\n0,100,5\n1,90,5\n5,200,5\n9,80,5\n") << r.err;
+}
+
 // A trace beside itself: nothing is apart.
 TEST_F(WorkloadTest, TwoTracesBesideEachOther) {
   write("a.csv", "arrival_s,prompt_tokens,output_tokens\n0,100,10\n1,200,20\n2,300,30\n");

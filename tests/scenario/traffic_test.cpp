@@ -202,18 +202,18 @@ TEST(Traffic, TurnsOfATracesSessionsWaitForTheOneBefore) {
   ASSERT_NE(feed->turns(), nullptr);
   EXPECT_EQ(feed->next()->session, 0);
   EXPECT_EQ(feed->next()->session, 1);
-  EXPECT_EQ(feed->next()->session, 2);  // a number of its own
+  EXPECT_EQ(feed->next()->session, -1);
   EXPECT_FALSE(feed->next());
   EXPECT_EQ(feed->turns()->turn_over(0), 4'000'000'000);
   EXPECT_EQ(feed->turns()->next_turn(0).arrival_ns, 2'000'000'000);
   EXPECT_EQ(feed->turns()->turn_over(0), 7'000'000'000);
   EXPECT_FALSE(feed->turns()->turn_over(0));
   EXPECT_FALSE(feed->turns()->turn_over(1));
-  EXPECT_FALSE(feed->turns()->turn_over(2));
 
   const serving::Measurements m = measure(s);
   EXPECT_EQ(m.completed, 5U);
-  EXPECT_EQ(m.sessions.finished, 3U);
+  EXPECT_EQ(m.sessions.finished, 2U);
+  EXPECT_EQ(m.sessions.alone, 1U);
   EXPECT_EQ(m.session_think_s.mean(), 5.5);
   EXPECT_GE(m.session_s.max(), 11 + 3 * m.e2e_s.min() - 1e-9);
 }
@@ -285,6 +285,43 @@ TEST(Traffic, ATracesSubAgentsAreBegunByATurnAndWaitedFor) {
   EXPECT_EQ(m.completed, 5U);
   EXPECT_EQ(m.sessions.finished, 1U);
   EXPECT_EQ(m.sub_agent_s.count(), 2U);
+}
+
+TEST(Traffic, NoSubAgentsAreAShareOf0) {
+  const auto with = [](const std::string& agents) {
+    return measure(
+        small_scenario({"decode={policy: full_kv}", "schedule.policy=fcfs", "prefill=recompute",
+                        "workload={closed: {concurrency: 4}, context: 1k tokens, output: 50 tokens, sessions: "
+                        "{turns: 3, growth: 50 tokens, think_time: 1 s, count: 9" +
+                            agents + "}}"}));
+  };
+  const serving::Measurements none = with(""), zero = with(
+                                                   ", sub_agents: {share: 0, count: 2, turns: 2, context: 1k "
+                                                   "tokens}");
+  EXPECT_EQ(zero.sessions.sub_agents_begun, 0U);
+  EXPECT_EQ(zero.completed, 27U);
+  EXPECT_EQ(zero.session_s.mean(), none.session_s.mean());
+  EXPECT_TRUE(says(
+      failure_of([&] { (void)with(", sub_agents: {share: -0.1, count: 2, turns: 2, context: 1k tokens}"); }), "share"));
+}
+
+TEST(Traffic, RequestsOfNoSessionAreNoSessionsOfOne) {
+  TemporaryFolder folder;
+  folder.write("t.csv", "ts,in,out,who\n0,1000,100,a\n1,500,10,\n2,200000,10,\n3,500,10,\n9,1200,100,a\n");
+  const scenario::Scenario s =
+      small_scenario({"decode={policy: full_kv}", "schedule.policy=fcfs", "prefill=recompute",
+                      "workload={trace: {format: columns, sessions: true, path: " + folder.path() +
+                          "/t.csv, columns: {arrival: ts, prompt: in, output: out, session: who, time: s}}}"});
+  const serving::Measurements m = measure(s);
+  EXPECT_EQ(m.completed, 4U);
+  EXPECT_EQ(m.refused, 1U);
+  EXPECT_EQ(m.sessions.alone, 3U);
+  EXPECT_EQ(m.sessions.begun, 1U);
+  EXPECT_EQ(m.sessions.finished, 1U);
+  EXPECT_EQ(m.sessions.cut, 0U);
+  EXPECT_EQ(m.sessions.turns, 2);
+  EXPECT_EQ(m.session_s.count(), 1U);
+  EXPECT_EQ(m.first_turn_ttft_s.count() + m.later_turn_ttft_s.count(), 2U);
 }
 
 TEST(Traffic, OverlaidTracesAreOneLoad) {

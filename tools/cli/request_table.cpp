@@ -14,18 +14,35 @@ RequestTable::RequestTable(std::string path) : file_(std::fopen(path.c_str(), "w
       file_.get());
 }
 
+void RequestTable::refused(engine::SimTime arrival) {
+  unfinished_.erase(unfinished_.find(arrival));
+  write_those_due();
+}
+
 void RequestTable::finished(const serving::Request& r) {
   constexpr std::int64_t kSecond = 1'000'000'000;
   const auto seconds = [](engine::SimTime t) { return fmt::format("{}.{:09}", t.ns / kSecond, t.ns % kSecond); };
   const serving::TokenRecord& tokens = r.record;
-  const std::string line =
-      fmt::format("{},{},{},{},{},{},{:.9f},{},{},{},{},{}\n", r.id, seconds(r.arrival), r.prompt, r.output,
-                  seconds(tokens.first_token), seconds(tokens.last_token), tokens.largest_gap_s, r.prefix.tokens,
-                  tokens.drafted_tokens, tokens.accepted_tokens, tokens.corrections, tokens.direct_tokens);
-  std::fputs(line.c_str(), file_.get());
+  waiting_.push(
+      {r.arrival, r.id,
+       fmt::format("{},{},{},{},{},{},{:.9f},{},{},{},{},{}\n", r.id, seconds(r.arrival), r.prompt, r.output,
+                   seconds(tokens.first_token), seconds(tokens.last_token), tokens.largest_gap_s, r.prefix.tokens,
+                   tokens.drafted_tokens, tokens.accepted_tokens, tokens.corrections, tokens.direct_tokens)});
+  unfinished_.erase(unfinished_.find(r.arrival));
+  write_those_due();
+}
+
+void RequestTable::write_those_due() {
+  while (!waiting_.empty() && (unfinished_.empty() || waiting_.top().arrival < *unfinished_.begin())) write_first();
+}
+
+void RequestTable::write_first() {
+  std::fputs(waiting_.top().text.c_str(), file_.get());
+  waiting_.pop();
 }
 
 bool RequestTable::close() {
+  while (!waiting_.empty()) write_first();  // before some that never finished
   const bool whole = std::fflush(file_.get()) == 0 && std::ferror(file_.get()) == 0;
   file_.reset();
   return whole;

@@ -1,9 +1,13 @@
 // The requests of a run as a CSV file, a line each.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <queue>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "sim/serving/simulation.h"
 
@@ -12,12 +16,15 @@ namespace kvsim::cli {
 /// Columns: request (number in the workload, from 0), arrival_s, prompt_tokens, output_tokens, first_token_s,
 /// last_token_s (since the start of the run), largest_gap_s (between two deliveries of tokens), stored_tokens (of the
 /// prompt, that were not computed at the latest admission), drafted_tokens, accepted_tokens, verifier_tokens (that
-/// verifications gave themselves), direct_tokens (of decoding and prefill). Sorted by arrival, they are a recording
-/// that `kvsim backtest` reads. Written as requests finish; memory does not grow.
+/// verifications gave themselves), direct_tokens (of decoding and prefill). In order of arrival, so that it is a trace
+/// (format csv) and a recording that `kvsim backtest` reads. A line waits for the requests that arrived before it: some
+/// 150 bytes for each that has finished before one of these.
 class RequestTable : public serving::RequestWatcher {
  public:
   /// Opens the file and writes the heading. Throws OutputError.
   explicit RequestTable(std::string path);
+  void arrived(engine::SimTime now) override { unfinished_.insert(now); }
+  void refused(engine::SimTime arrival) override;
   void finished(const serving::Request& request) override;
   /// Makes sure that all was written; false where something was not.
   [[nodiscard]] bool close();
@@ -26,7 +33,20 @@ class RequestTable : public serving::RequestWatcher {
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
+  struct Line {
+    engine::SimTime arrival;
+    std::uint64_t id = 0;
+    std::string text;
+    friend bool operator>(const Line& a, const Line& b) {
+      return a.arrival != b.arrival ? a.arrival > b.arrival : a.id > b.id;
+    }
+  };
+  void write_first();
+  void write_those_due();
+
   std::unique_ptr<std::FILE, Close> file_;
+  std::multiset<engine::SimTime> unfinished_;                               // by arrival
+  std::priority_queue<Line, std::vector<Line>, std::greater<>> waiting_{};  // for one that arrived before
 };
 
 }  // namespace kvsim::cli

@@ -82,6 +82,8 @@ Table sessions(const Figures& f) {
   t.rows.push_back({"between turns", f.text("sessions.think_s"), "", "mean"});
   if (f.at("sessions.cut") > 0) t.rows.push_back({"cut", f.text("sessions.cut"), "", "by a turn that was refused"});
   t.rows.push_back({"under way at the end", f.text("sessions.under_way")});
+  if (f.at("sessions.alone") > 0)
+    t.rows.push_back({"requests of none", f.text("sessions.alone"), "", "not among them"});
   if (f.at("sessions.sub_agents.begun") > 0) {
     t.rows.push_back({"sub-agents begun", f.text("sessions.sub_agents.begun")});
     if (f.at("sessions.sub_agents.cut") > 0) {

@@ -107,7 +107,7 @@ class InOrder {
       r = *std::exchange(first_, std::nullopt);
       first_ = feed_.next();
     }
-    if (feed_.turns() == nullptr) return r;
+    if (feed_.turns() == nullptr || r.session < 0) return r;
     const auto think_ns = feed_.turns()->turn_over(r.session);
     if (think_ns && *think_ns <= models::max_arrival_ns - answer_ns_ - r.arrival_ns) {
       turns_.emplace(r.arrival_ns + answer_ns_ + *think_ns, r.session);

@@ -108,6 +108,9 @@ Metrics traffic_metrics() {
        of(&SessionMeasurement::cut)},
       {"sessions.under_way", kCount, kNeither, "sessions that were not over when the run ended",
        of(&SessionMeasurement::under_way)},
+      {"sessions.alone", kRequests, kNeither,
+       "requests of a trace that belong to no session, in the whole run; no other figure of sessions counts them",
+       of(&SessionMeasurement::alone)},
       {"sessions.mean_turns", kPlain, kNeither, "requests of a finished session, mean",
        [](const View& v) {
          const SessionMeasurement& m = v.measured().sessions;
