@@ -264,12 +264,7 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& f
   try {
     systems::check(c);
   } catch (const serving::ConfigurationError& e) {
-    try {
-      report.fail(e.key(), e.what());
-    } catch (const InputError& located) {
-      throw UnworkableScenario(located, e.key(), e.what(),
-                               dynamic_cast<const serving::ModelDoesNotFit*>(&e) != nullptr);
-    }
+    refuse_unworkable(report, e.key(), e.what(), dynamic_cast<const serving::ModelDoesNotFit*>(&e) != nullptr);
   }
 }
 
@@ -460,6 +455,14 @@ Scenario ScenarioFile::load(ConfigNode document, bool whole) const {
   }
   check_prefixes(scenario, report);
   return scenario;
+}
+
+void refuse_unworkable(const Reporter& report, const std::string& key, const std::string& why, bool does_not_fit) {
+  try {
+    report.fail(key, why);
+  } catch (const InputError& located) {
+    throw UnworkableScenario(located, key, why, does_not_fit);
+  }
 }
 
 Scenario load_scenario(const std::string& path, const std::vector<std::string>& overrides) {

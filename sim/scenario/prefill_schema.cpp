@@ -255,15 +255,18 @@ void check_blocks(const Scenario& s, const Reporter& report, const char* key, co
                   const char* instead) {
   if (has_prefix_blocks(s)) return;
   if (s.workload.recorded_prompts()) {
-    report.fail(key, fmt::format("{} needs requests that say which blocks of their prompts they share, "
-                                 "and traces of format {} do not: {} takes prompts as they are; "
-                                 "trace.arrivals_only: true takes when they arrive alone, beside context, output "
-                                 "and prefixes of your own; traces with hashes of blocks are mooncake and bailian",
-                                 what, s.workload.trace->format, as_they_are));
+    report.fail(
+        key,
+        fmt::format(
+            "{} needs requests that say which blocks of their prompts they share, "
+            "and traces of format {} do not: {} takes prompts as they are; "
+            "trace.arrivals_only: true takes when they arrive alone, beside context, output "
+            "and prefixes of your own; traces that say so are mooncake, bailian, weka and logs with columns.blocks",
+            what, s.workload.trace->format, as_they_are));
   }
   report.fail(key, fmt::format("{} needs requests that say which blocks of their prompts they share, and this "
                                "workload's say nothing: give workload.prefixes, workload.chunks or workload.sessions, "
-                               "use a trace with hashes of blocks (mooncake, bailian), or {}",
+                               "use a trace that says so (mooncake, bailian, weka, columns.blocks), or {}",
                                what, instead));
 }
 
@@ -278,9 +281,10 @@ void check_prefixes(const Scenario& s, const Reporter& report) {
   check_blocks(s, report, key, "it", "leaving it out", "leave it out");
   const std::int64_t shared = make_feed(s, s.serving.run.seed)->prefix_block_tokens();
   if (shared % s.serving.schedule.block_tokens != 0) {
-    report.fail(key, fmt::format("this workload's requests share blocks of {} tokens, and KV is kept in blocks of {}, "
-                                 "which do not fill them: use a schedule.block_size that does",
-                                 shared, s.serving.schedule.block_tokens));
+    refuse_unworkable(report, key,
+                      fmt::format("this workload's requests share blocks of {} tokens, and KV is kept in blocks of {}, "
+                                  "which do not fill them: use a schedule.block_size that does",
+                                  shared, s.serving.schedule.block_tokens));
   }
 }
 

@@ -71,6 +71,10 @@ std::span<const char* const> chunk_keys();
 /// Refuses scored prompts that are not as long as the chunks of the workload's; `report` as above.
 void check_scored_prompts(const Scenario& s, const schema::Reporter& report);
 
+/// Refuses a scenario that is written well and cannot be simulated: UnworkableScenario, at that key of the document.
+[[noreturn]] void refuse_unworkable(const schema::Reporter& report, const std::string& key, const std::string& why,
+                                    bool does_not_fit = false);
+
 /// A prefix cache needs requests that say what they share. Asked once the trace has been read.
 void check_prefixes(const Scenario& s, const schema::Reporter& report);
 

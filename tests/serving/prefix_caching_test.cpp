@@ -115,6 +115,13 @@ TEST(PrefixCaching, StepsAsOneEventGiveTheSame) {
   EXPECT_EQ(m.preemptions, steps.preemptions);
 }
 
+// In a sweep it is a row, and the others go on.
+TEST(PrefixCaching, InBlocksThatDoNotFitCannotBeSimulated) {
+  EXPECT_THROW(small_scenario(with(served(questions("closed: {concurrency: 1}, requests: 10"), {kOn}),
+                                   "schedule.block_size=48 tokens")),
+               scenario::UnworkableScenario);
+}
+
 TEST(PrefixCaching, IsComparedWithNothingElse) {
   EXPECT_EQ(
       planner::default_policies(small_scenario(with(served(questions("closed: {concurrency: 1}, requests: 10")), kOn))),

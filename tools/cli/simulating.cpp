@@ -178,7 +178,7 @@ void declare_run_options(CLI::App& app, RunOptions& options) {
   app.add_option("--trace-out", options.trace_out, "Timeline of the first replication, for Perfetto; gzip for FILE.gz")
       ->type_name("FILE");
   app.add_option("--requests", options.requests,
-                 "Requests of the first replication, a line each (CSV), in the\norder in which they finish")
+                 "Requests of the first replication, a line each (CSV), in\norder of arrival")
       ->type_name("FILE");
   CLI::Option* json = app.add_flag("--json", options.json, "Print one JSON document");
   app.add_flag("--csv", options.csv, "Print a table of all figures, a line a run")->excludes(json);

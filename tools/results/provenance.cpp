@@ -222,6 +222,12 @@ std::vector<std::string> traffic_assumptions(const scenario::Scenario& scenario)
         "Of a session the next turn finds whole blocks of the prompt before it: the KV of answers is not stored, and "
         "is computed again as part of that turn's prompt.");
   }
+  if (scenario.serving.schedule.prefix_caching && !w.recorded_prompts() && !w.chunks) {
+    said.push_back(fmt::format(
+        "Prompts share whole blocks of {} tokens: what one has in common with others beyond its last whole block is "
+        "computed again.",
+        models::SharedPrefixes::block_tokens));
+  }
   const bool turns_wait = w.sessions || (w.trace && w.trace->sessions);
   if (turns_wait && scenario.serving.cluster.replicas > 1 && !scenario.serving.cluster.host_shared) {
     said.push_back(fmt::format(

@@ -57,7 +57,8 @@ std::string binding(const FigureTable& figures, std::size_t row) {
 std::vector<std::string> hit_rates(const Sweep& sweep, const FigureTable& figures) {
   std::vector<std::string> names;
   for (const std::string& name : figures.names()) {
-    if (!name.starts_with("tiers.") || !name.ends_with(kHitRate) || name == sweep.metric) continue;
+    const bool shared = name == "prefix.hit_rate" || name.starts_with("tiers.");
+    if (!shared || !name.ends_with(kHitRate) || name == sweep.metric) continue;
     const std::vector<std::size_t> rows = figures.ranked(name);
     const bool differ = !rows.empty() && figures.at(rows.front(), name) != figures.at(rows.back(), name);
     if (differ) names.push_back(name);
