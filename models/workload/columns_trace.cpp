@@ -114,22 +114,10 @@ class JsonRows final : public Rows {
 
   void read_list(JsonLine& line, json::field& field) {
     json::value value = field.value();
-    const std::string_view token = value.raw_json_token();
-    json::array list;
-    if (value.get_array().get(list) != simdjson::SUCCESS) line.wrong(blocks_, token, "a list of block numbers");
-    if (list_byte_ != kMissing) {
-      lines_.fail(line.byte_of(token.data()), fmt::format("{} is there twice, expected it once", blocks_));
-    }
-    list_byte_ = line.byte_of(token.data());
-    list_.clear();
-    line.each_item(list, [&](json::value item) {
-      const std::string_view item_token = item.raw_json_token();
-      std::uint64_t block = 0;
-      if (item.get_uint64().get(block) != simdjson::SUCCESS) {
-        line.wrong(fmt::format("an entry of {}", blocks_), item_token, "a whole number, 0 or more");
-      }
-      list_.push_back(block);
-    });
+    const std::size_t byte = line.byte_of(value.raw_json_token().data());
+    if (list_byte_ != kMissing) lines_.fail(byte, fmt::format("{} is there twice, expected it once", blocks_));
+    list_byte_ = byte;
+    line.read_blocks(blocks_, value, list_);
   }
 
   void read(JsonLine& line, json::field& field) {
@@ -291,6 +279,9 @@ std::string problem_with(const TraceColumns& columns) {
   if (columns.blocks.empty() != (columns.block_tokens == 0)) {
     return columns.blocks.empty() ? "block_size is of blocks: name blocks too"
                                   : "blocks are of a size: give block_size too";
+  }
+  if (columns.block_tokens < 0 || columns.block_tokens > most_block_tokens) {
+    return fmt::format("block_size is {}, expected 1 to {} tokens", columns.block_tokens, most_block_tokens);
   }
   return {};
 }

@@ -60,27 +60,13 @@ class LineParser {
         return line_.wrong(keys_[which], token, "a whole number of tokens");
       case 3:
         request_.hash_ids_byte = byte;
-        return read_hash_ids(value, token);
+        return line_.read_blocks(keys_[which], value, request_.hash_ids);
       default:
         if (which == 5) request_.parent_byte = byte;
         std::int64_t number = 0;
         if (value.get_int64().get(number) != simdjson::SUCCESS) line_.wrong(keys_[which], token, "a whole number");
         (which == 4 ? request_.chat : which == 5 ? request_.parent : request_.turn) = number;
     }
-  }
-
-  void read_hash_ids(json::value value, std::string_view token) {
-    json::array list;
-    if (value.get_array().get(list) != simdjson::SUCCESS) line_.wrong("hash_ids", token, "a list of block numbers");
-    request_.hash_ids.clear();
-    line_.each_item(list, [this](json::value item) {
-      const std::string_view item_token = item.raw_json_token();
-      std::uint64_t id = 0;
-      if (item.get_uint64().get(id) != simdjson::SUCCESS) {
-        line_.wrong("an entry of hash_ids", item_token, "a whole number, 0 or more");
-      }
-      request_.hash_ids.push_back(id);
-    });
   }
 
   const JsonlNames& names_;

@@ -110,6 +110,22 @@ class JsonLine {
     }
   }
 
+  /// The list of block numbers that the member `name` is.
+  void read_blocks(std::string_view name, simdjson::ondemand::value value, std::vector<std::uint64_t>& blocks) {
+    const std::string_view token = value.raw_json_token();
+    simdjson::ondemand::array list;
+    if (value.get_array().get(list) != simdjson::SUCCESS) wrong(name, token, "a list of block numbers");
+    blocks.clear();
+    each_item(list, [&](simdjson::ondemand::value item) {
+      const std::string_view item_token = item.raw_json_token();
+      std::uint64_t block = 0;
+      if (item.get_uint64().get(block) != simdjson::SUCCESS) {
+        wrong(fmt::format("an entry of {}", name), item_token, "a whole number, 0 or more");
+      }
+      blocks.push_back(block);
+    });
+  }
+
   [[nodiscard]] std::size_t byte_of(const char* where) const {
     return std::min(static_cast<std::size_t>(where - lines_.line().data()), lines_.line().size());
   }

@@ -41,6 +41,9 @@ enum class TimeForm {
   nanoseconds  ///< since any moment
 };
 
+/// Of a prompt's block in a trace.
+inline constexpr std::int64_t most_block_tokens = 65536;
+
 /// What a log of any form calls what a request is made of: columns of its header (CSV) or members of its objects (JSON
 /// lines). Times count from the first request.
 struct TraceColumns {
@@ -53,7 +56,7 @@ struct TraceColumns {
   TimeForm time = TimeForm::found;
   std::string blocks{};  ///< JSON lines: numbers of the prompt's whole blocks of block_tokens each, such that equal
                          ///< numbers are equal blocks after equal beginnings; empty: not recorded
-  std::int64_t block_tokens = 0;  ///< of each of these
+  std::int64_t block_tokens = 0;  ///< of each of these, most_block_tokens at most
 
   friend bool operator==(const TraceColumns&, const TraceColumns&) = default;
 };

@@ -176,18 +176,16 @@ std::vector<std::string> losses_of(const TrafficFit& fit) {
     }
     if (fit.sessions->cut > 0.01) {
       lost.push_back(fmt::format(
-          "turns beyond the trace: {} of sessions had their latest turn less than the mean time between turns ({:.4g} "
-          "s) "
-          "before its end, so turns are fewer than sessions have; a trace of the law that is as long is cut once more, "
-          "and has fewer still",
+          "turns beyond the trace: {} of sessions had their latest turn less than the mean time between turns "
+          "({:.4g} s) before its end, so turns are fewer than sessions have; a trace of the law that is as long is "
+          "cut once more, and has fewer still",
           percent(fit.sessions->cut), fit.sessions->turn_gap_ns->mean.value / kNsPerSecond));
     }
     if (fit.sessions->unlinked > 0.01) {
       lost.push_back(fmt::format(
           "turns after short prompts: {} of prompts have no whole block of their own, and what goes on from them "
-          "begins "
-          "another conversation; in the law those that begin so have as many turns as others, and a fit to its trace "
-          "finds fewer",
+          "begins another conversation; in the law those that begin so have as many turns as others, and a fit to "
+          "its trace finds fewer",
           percent(fit.sessions->unlinked)));
     }
     if (fit.prefixes && !fit.with_prefixes) {

@@ -222,8 +222,9 @@ std::unique_ptr<serving::RequestFeed> make_feed(const Scenario& scenario, std::u
 
 std::unique_ptr<serving::RequestFeed> make_feed(const Scenario& scenario, std::uint64_t seed, bool blocks) {
   const WorkloadConfig& workload = scenario.workload;
-  if (!workload.trace)
+  if (!workload.trace) {
     return std::make_unique<GeneratedFeed>(workload, blocks, seed, scenario.serving.schedule.prefix_caching);
+  }
   const std::int64_t block_tokens =
       workload.recorded_prompts() ? workload.trace->block_tokens() : source(workload, blocks, seed).block_tokens();
   return std::make_unique<TraceFeed>(scenario.trace, blocks ? block_tokens : 0, *workload.trace);

@@ -1,11 +1,16 @@
 #include "sim/scenario/schemas.h"
 
 #include <array>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "models/llm/llm_spec.h"
 #include "models/schemas.h"
+#include "models/workload/trace_reader.h"
 
 namespace kvsim::scenario {
 namespace {
@@ -250,24 +255,29 @@ void complete_reuse(Scenario& s, const models::Catalogue& catalogue, const Repor
 
 namespace {
 
+std::string formats_with_blocks() {
+  std::vector<std::string_view> names;
+  for (const models::TraceFormat& format : models::trace_formats()) {
+    if (format.block_tokens > 0) names.push_back(format.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 /// For a key that says that prompts' blocks are found again: `what` it says, and what to do without.
 void check_blocks(const Scenario& s, const Reporter& report, const char* key, const char* what, const char* as_they_are,
                   const char* instead) {
   if (has_prefix_blocks(s)) return;
   if (s.workload.recorded_prompts()) {
-    report.fail(
-        key,
-        fmt::format(
-            "{} needs requests that say which blocks of their prompts they share, "
-            "and traces of format {} do not: {} takes prompts as they are; "
-            "trace.arrivals_only: true takes when they arrive alone, beside context, output "
-            "and prefixes of your own; traces that say so are mooncake, bailian, weka and logs with columns.blocks",
-            what, s.workload.trace->format, as_they_are));
+    report.fail(key, fmt::format("{} needs requests that say which blocks of their prompts they share, "
+                                 "and traces of format {} do not: {} takes prompts as they are; "
+                                 "trace.arrivals_only: true takes when they arrive alone, beside context, output "
+                                 "and prefixes of your own; traces that say so are {}, and logs with columns.blocks",
+                                 what, s.workload.trace->format, as_they_are, formats_with_blocks()));
   }
   report.fail(key, fmt::format("{} needs requests that say which blocks of their prompts they share, and this "
                                "workload's say nothing: give workload.prefixes, workload.chunks or workload.sessions, "
-                               "use a trace that says so (mooncake, bailian, weka, columns.blocks), or {}",
-                               what, instead));
+                               "use a trace that says so ({}, or columns with blocks), or {}",
+                               what, formats_with_blocks(), instead));
 }
 
 }  // namespace

@@ -238,7 +238,8 @@ ObjectSchema<models::TraceColumns> columns_schema() {
   s.optional("blocks", &TraceColumns::blocks, text(),
              "JSON lines: list of numbers of the prompt's whole blocks; equal numbers are equal blocks after equal "
              "beginnings");
-  s.optional("block_size", &TraceColumns::block_tokens, tokens().at_most(65536), "tokens of each of these");
+  s.optional("block_size", &TraceColumns::block_tokens, tokens().at_most(models::most_block_tokens),
+             "tokens of each of these");
   s.optional("time", &TraceColumns::time,
              choice<TimeForm>({{"found", TimeForm::found, "dates, or time since 1970, as the first request has it"},
                                {"date", TimeForm::date, "ISO 8601"},

@@ -15,7 +15,7 @@ class KvDemand {
   /// All of it outlives this. `decode`: the configured policy; `prefix_tokens`: of blocks that requests share, 0: they
   /// share none.
   KvDemand(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
-           std::int64_t prefix_tokens = 0);
+           std::int64_t prefix_tokens);
 
   /// Its full KV is in host memory.
   [[nodiscard]] bool offloads(const Request& r) const { return decode_.offloads() && !r.resident; }

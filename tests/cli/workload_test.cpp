@@ -146,7 +146,9 @@ TEST_F(WorkloadTest, ColumnsThatMakeNoSenseAreRefused) {
   EXPECT_EQ(refused({"--columns", "arrival=a,prompt=b"}),
             "kvsim: --columns: expected the names of arrival, prompt and output\n");
   EXPECT_EQ(refused({"--columns", "arrival=a,prompt=b,output=c,blocks=d,block_size=16k"}),
-            "kvsim: --columns: block_size is \"16k\", expected a whole number of tokens from 1 to 65536\n");
+            "kvsim: --columns: block_size is \"16k\", expected a whole number of tokens\n");
+  EXPECT_EQ(refused({"--columns", "arrival=a,prompt=b,output=c,blocks=d,block_size=65537"}),
+            "kvsim: --columns: block_size is 65537, expected 1 to 65536 tokens\n");
   EXPECT_EQ(refused({"--columns", "arrival=a,prompt=b,output=c,blocks=d"}),
             "kvsim: --columns: blocks are of a size: give block_size too\n");
   EXPECT_EQ(refused({"--columns", "arival=a"}),

@@ -276,7 +276,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {"prefill=prefix_cache"},
                 "--set prefill: prefix_cache needs requests that say which blocks of their prompts they share, and "
                 "this workload's say nothing: give workload.prefixes, workload.chunks or workload.sessions, use a "
-                "trace that says so (mooncake, bailian, weka, columns.blocks), or prefill: stored"}));
+                "trace that says so (mooncake, bailian, weka, or columns with blocks), or prefill: stored"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Dispatch, PoolsRefuse,

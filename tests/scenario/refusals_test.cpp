@@ -87,14 +87,14 @@ INSTANTIATE_TEST_SUITE_P(
                  {"staggered", "fcfs, prefix_caching: true"}},
                 "small.yaml:15:42: schedule.prefix_caching: prompts that are loaded from elsewhere and found in GPU "
                 "memory, too, are not described: use prefill: recompute without a placement, or remove this key"},
-        Refusal{
-            "PrefixCachingOfPromptsThatShareNothing",
-            {{"prefill: stored", "prefill: recompute"},
-             {"draft_verify, compressor: kvzip, keep_ratio: 0.25, draft_length: 20", "full_kv"},
-             {"staggered", "fcfs, prefix_caching: true"}},
-            "small.yaml:14:42: schedule.prefix_caching: it needs requests that say which blocks of their prompts "
-            "they share, and this workload's say nothing: give workload.prefixes, workload.chunks or "
-            "workload.sessions, use a trace that says so (mooncake, bailian, weka, columns.blocks), or leave it out"},
+        Refusal{"PrefixCachingOfPromptsThatShareNothing",
+                {{"prefill: stored", "prefill: recompute"},
+                 {"draft_verify, compressor: kvzip, keep_ratio: 0.25, draft_length: 20", "full_kv"},
+                 {"staggered", "fcfs, prefix_caching: true"}},
+                "small.yaml:14:42: schedule.prefix_caching: it needs requests that say which blocks of their prompts "
+                "they share, and this workload's say nothing: give workload.prefixes, workload.chunks or "
+                "workload.sessions, use a trace that says so (mooncake, bailian, weka, or columns with blocks), or "
+                "leave it out"},
         Refusal{
             "PrefixCachingInOtherBlocks",
             {{"  context: 16k", "  prefixes: {count: 2, tokens: 4k tokens}\n  context: 16k"},

@@ -34,6 +34,59 @@ TEST_F(KvHoldingsTest, NothingIsHeldThatDoesNotFit) {
   EXPECT_EQ(memory_.reserved_peak(), 100);
 }
 
+/// Blocks of 10 bytes.
+class SharedBlocksTest : public ::testing::Test {
+ protected:
+  /// It holds 35 bytes, whose whole blocks are these.
+  void compute(Residence& r, const std::vector<std::uint64_t>& blocks) {
+    KvHoldings::name_blocks(r, blocks);
+    ASSERT_TRUE(memory_.resize(r, 35));
+    memory_.tell(r, 3);
+  }
+
+  engine::Simulator simulator_;
+  KvHoldings memory_{simulator_, "group", 100, 0, nullptr, 10};
+  Residence a_, b_, c_;
+};
+
+TEST_F(SharedBlocksTest, AreThereOnce) {
+  compute(a_, {1, 2, 3});
+  KvHoldings::name_blocks(b_, {1, 2, 7});
+  ASSERT_EQ(memory_.there(b_, 3), 2);
+  EXPECT_EQ(memory_.there(b_, 1), 1);
+  EXPECT_EQ(memory_.in_use(b_, 2), 20);
+  memory_.share(b_, 2);
+  ASSERT_TRUE(memory_.resize(b_, 35));
+  EXPECT_EQ(b_.shared(), 20);
+  EXPECT_EQ(memory_.reserved(), 50);
+  memory_.check_conservation(70, 0);
+  memory_.leave_gpu(a_);  // what b refers to stays in use
+  EXPECT_EQ(memory_.reserved(), 35);
+  memory_.check_conservation(35, 0);
+}
+
+TEST_F(SharedBlocksTest, StayUntilTheirRoomIsTakenAndGoFromTheirEnd) {
+  compute(a_, {1, 2, 3});
+  memory_.leave_gpu(a_);
+  EXPECT_EQ(memory_.available(), 100);
+  KvHoldings::name_blocks(b_, {1, 2, 3});
+  EXPECT_EQ(memory_.there(b_, 3), 3);
+  EXPECT_EQ(memory_.in_use(b_, 3), 0);  // nobody refers to them: it needs room for all
+  ASSERT_TRUE(memory_.resize(c_, 75));
+  EXPECT_EQ(memory_.there(b_, 3), 2);
+  ASSERT_TRUE(memory_.resize(c_, 81));
+  EXPECT_EQ(memory_.there(b_, 3), 1);
+  memory_.check_conservation(81, 0);
+}
+
+TEST_F(SharedBlocksTest, ComputedByTwoAtOnceAreEachOnesOwn) {
+  compute(a_, {1, 2, 3});
+  compute(b_, {1, 2, 9});
+  EXPECT_EQ(b_.shared(), 10);
+  EXPECT_EQ(memory_.reserved(), 70);
+  memory_.check_conservation(70, 0);
+}
+
 TEST_F(KvHoldingsTest, FullKvTakesThePlaceOfItsCompressedCopyAndGivesItBack) {
   ASSERT_TRUE(memory_.resize(a_, 70));
   EXPECT_FALSE(memory_.stage(a_, 50, 19)) << "30 are free, and 19";

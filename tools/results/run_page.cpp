@@ -295,7 +295,7 @@ Page run_page(const Outcome& outcome, bool timing) {
   if (outcome.scenario.serving.cluster.pools) {
     for (Table& table : pools_tables(outcome)) page.tables.push_back(std::move(table));
   }
-  for (Table& table : replica_tables(outcome)) page.tables.push_back(std::move(table));
+  if (outcome.scenario.serving.schedule.prefix_caching) page.tables.push_back(prefix_table(outcome));
   if (outcome.scenario.serving.placement) {
     for (Table& table : placement_tables(outcome)) page.tables.push_back(std::move(table));
   }

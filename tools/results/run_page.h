@@ -29,8 +29,8 @@ Table fetch_table(const Outcome& outcome);
 /// Two pools of nodes: nodes, paths, and where prompts' KV came from.
 std::vector<Table> pools_tables(const Outcome& outcome);
 
-/// Replicas whose prompts share blocks in GPU memory: where prompts' KV came from.
-std::vector<Table> replica_tables(const Outcome& outcome);
+/// Where the KV of prompts came from: of two pools, or of replicas whose requests share blocks in GPU memory.
+Table prefix_table(const Outcome& outcome);
 
 /// Stored prompts: what became of them, tiers, representations.
 std::vector<Table> placement_tables(const Outcome& outcome);

@@ -87,22 +87,6 @@ Table paths(const Outcome& outcome) {
   return t;
 }
 
-Table prefixes(const Outcome& outcome) {
-  const serving::PrefixMeasurement& p = outcome.result.measured.prefix;
-  const bool pools = outcome.scenario.serving.cluster.pools.has_value();
-  const auto all = static_cast<double>(p.loaded_tokens + p.on_node_tokens + p.joined_tokens + p.prefilled_tokens);
-  Table t = with_columns("Prefixes", {"", "tokens", "share", ""});
-  t.align.back() = Align::left;
-  const auto add = [&](const char* what, std::int64_t tokens, const char* remark) {
-    t.rows.push_back({what, whole(tokens), percent(share(static_cast<double>(tokens), all)), remark});
-  };
-  if (pools) add("loaded", p.loaded_tokens, "from the storage node");
-  add(pools ? "on the node" : "in GPU memory", p.on_node_tokens, "already there for an earlier request");
-  if (pools) add("joined", p.joined_tokens, "on their way there for another request");
-  add("prefilled", p.prefilled_tokens, "");
-  return t;
-}
-
 Table tiers(const Outcome& outcome) {
   const Figures f(outcome);
   const bool verified = cache::verifies_stored(outcome.scenario.serving);
@@ -310,15 +294,26 @@ Table fetch_table(const Outcome& outcome) {
   return t;
 }
 
-std::vector<Table> pools_tables(const Outcome& outcome) {
-  std::vector<Table> tables{pools(outcome), paths(outcome)};
-  if (!outcome.scenario.serving.placement) tables.push_back(prefixes(outcome));
-  return tables;
+Table prefix_table(const Outcome& outcome) {
+  const serving::PrefixMeasurement& p = outcome.result.measured.prefix;
+  const bool pools = outcome.scenario.serving.cluster.pools.has_value();
+  const auto all = static_cast<double>(p.loaded_tokens + p.on_node_tokens + p.joined_tokens + p.prefilled_tokens);
+  Table t = with_columns("Prefixes", {"", "tokens", "share", ""});
+  t.align.back() = Align::left;
+  const auto add = [&](const char* what, std::int64_t tokens, const char* remark) {
+    t.rows.push_back({what, whole(tokens), percent(share(static_cast<double>(tokens), all)), remark});
+  };
+  if (pools) add("loaded", p.loaded_tokens, "from the storage node");
+  add(pools ? "on the node" : "in GPU memory", p.on_node_tokens, "already there for an earlier request");
+  if (pools) add("joined", p.joined_tokens, "on their way there for another request");
+  add("prefilled", p.prefilled_tokens, "");
+  return t;
 }
 
-std::vector<Table> replica_tables(const Outcome& outcome) {
-  if (!outcome.scenario.serving.schedule.prefix_caching) return {};
-  return {prefixes(outcome)};
+std::vector<Table> pools_tables(const Outcome& outcome) {
+  std::vector<Table> tables{pools(outcome), paths(outcome)};
+  if (!outcome.scenario.serving.placement) tables.push_back(prefix_table(outcome));
+  return tables;
 }
 
 std::vector<Table> placement_tables(const Outcome& outcome) {
