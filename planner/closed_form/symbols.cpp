@@ -281,9 +281,10 @@ void unfold_agreement(ConfigNode& document) {
     point.append("agreement", entry.value, entry.key_origin);
     points.items().push_back(std::move(point));
   }
-  document.append(kByRatio, std::move(points), agreement->origin());
+  schema::Origin written = agreement->origin();
   acceptance->set("model", ConfigNode::scalar("compressor", false, acceptance->origin()));
   acceptance->erase("agreement");
+  document.append(kByRatio, std::move(points), std::move(written));  // which may move its entries
 }
 
 SymbolsProblem parse(ConfigNode document) {

@@ -51,6 +51,17 @@ TEST(SymbolsFile, AgreementMayBeOneNumberOrOneByKeepRatioInAnyOrder) {
   EXPECT_NEAR(accepted(one, 1), 0.97 + 0.97 * 0.97, 1e-12);
 }
 
+// Whatever room the map of the file's keys has left for one more.
+TEST(SymbolsFile, AgreementByKeepRatioIsReadWithAnyNumberOfKeysBesideIt) {
+  for (const std::string& shorter :
+       {changed("model: conserving\n", ""), changed("model: conserving\ndraft_length: {min: 2, max: 40}\n", "")}) {
+    const SymbolsProblem p = read_symbols_text(shorter, "s.yaml");
+    ASSERT_EQ(p.agreement.size(), 2U);
+    EXPECT_EQ(p.agreement.front().agreement, 0.95);
+    EXPECT_EQ(p.agreement.back().agreement, 0.97);
+  }
+}
+
 TEST(SymbolsFile, LeavesOutWhatHasADefault) {
   const SymbolsProblem p = read_symbols_text(
       "symbols: {M: 1 GB, KV: 1 GB, HBM: 4 GB, BW_hbm: 1 TB/s, BW_link: 1 GB/s}\nkeep_ratio: [0.5]\n"
