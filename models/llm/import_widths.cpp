@@ -218,9 +218,14 @@ Quantisation read_file(const ConfigNode& file, std::vector<std::string>& remarks
   const ConfigNode& map = inner ? *inner : file;
   Fields fields(map, "a map", "quantisation");
   read_modules(q, fields, remarks);
-  read_algorithm(q, fields.need("quant_algo"));
   read_kv(q, fields, map, {"kv_cache_quant_algo"});
   read_excluded(q, fields.find("exclude_modules"));
+  if (q.fp8_kv && fields.has("quant_algo") && fields.find("quant_algo") == nullptr) {  // of the KV alone
+    q.width = width_in(NumberFormat::bf16);
+    q.stated_at = map.find("quant_algo");
+    return q;
+  }
+  read_algorithm(q, fields.need("quant_algo"));
   say_nothing_excluded(q, "exclude_modules", remarks);
   return q;
 }
@@ -539,7 +544,8 @@ struct Part {
 
 void add_widths(ConfigNode& entry, const Quantisation& q, const Family& family, const Layers& layers,
                 std::vector<std::string>& remarks) {
-  if (q.stated_at == nullptr) return;
+  const bool wide = q.modules_at == nullptr && q.width.format == NumberFormat::bf16;
+  if (q.stated_at == nullptr || wide) return;
   ConfigNode whole = entry;
   append(whole, "description", "imported", *q.stated_at);
   const LlmSpec model = llm_schema().parse(whole, {"model", nullptr});

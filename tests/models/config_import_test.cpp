@@ -184,6 +184,17 @@ TEST(ConfigImport, WeightsAreTheNarrowPartsAndTheRestIn16Bit) {
   EXPECT_EQ(m.kv_bytes_per_element, 1);
 }
 
+TEST(ConfigImport, TheKvAloneMayBeNarrow) {
+  const ImportedModel plain = read(kDense);
+  const ImportedModel narrow = read(kDense, R"({"quantization": {"quant_algo": null, "kv_cache_quant_algo": "FP8"}})");
+  EXPECT_EQ(spec_of(narrow).kv_bytes_per_element, 1);
+  EXPECT_EQ(spec_of(narrow).weight_bytes(), spec_of(plain).weight_bytes());
+  EXPECT_EQ(spec_of(narrow).weight_format(), NumberFormat::bf16);
+  EXPECT_EQ(narrow.remarks, plain.remarks);
+  EXPECT_EQ(refusal(kDense, R"({"quantization": {"quant_algo": null}})"),
+            "hf_quant_config.json:1:18: no \"quant_algo\", which every quantisation has");
+}
+
 /// Of DeepSeek-V3 in NVFP4 with these patterns.
 ImportedModel excluding(const std::string& patterns) {
   return read(with(kLatent, "quantization_config", ""),
