@@ -275,7 +275,8 @@ void TraceDescription::add(const RequestSpec& request) {
   if (request.session < 0) return;
   ++session_turns_;
   last_session_ = std::max(last_session_, request.session);
-  if (request.think_ns < 0) return;
+  const bool begins_agent = request.parent >= 0 && request.turn == 1;  // which nobody thinks before
+  if (request.think_ns < 0 || begins_agent) return;
   ++think_times_;
   think_ns_ += static_cast<double>(request.think_ns);
 }

@@ -60,6 +60,23 @@ TEST(TraceStatistics, SessionsByHand) {
   EXPECT_DOUBLE_EQ(s.mean_think_s, 4);
 }
 
+// What begins a sub-agent is no pause of a reader's.
+TEST(TraceStatistics, TheBeginningOfASubAgentIsNoThinkTime) {
+  std::vector<RequestSpec> trace{request(0, 1, 1), request(1, 1, 1), request(2, 1, 1)};
+  trace[0].session = 0;
+  trace[1].session = 1;
+  trace[1].parent = 0;
+  trace[1].turn = 1;
+  trace[1].think_ns = 0;
+  trace[2].session = 1;
+  trace[2].parent = 0;
+  trace[2].turn = 2;
+  trace[2].think_ns = 3'000'000'000;
+  const TraceStatistics s = describe_trace(trace, 0);
+  EXPECT_EQ(s.think_times, 1U);
+  EXPECT_DOUBLE_EQ(s.mean_think_s, 3);
+}
+
 // Above and below a million tokens: 1, 2,000,000 and 3,000,000; the median lies in the upper half.
 TEST(TraceStatistics, LengthsOfAnySizeHaveExactQuantiles) {
   const std::vector<RequestSpec> trace{request(0, 3'000'000, 1), request(1, 1, 1), request(2, 2'000'000, 1)};
