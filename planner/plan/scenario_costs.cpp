@@ -62,8 +62,10 @@ void set_lengths(Traffic& t, std::vector<double> contexts, std::vector<double> o
   t.outputs = std::move(outputs);
 }
 
-/// Closed forms are of requests of one kind that stand alone, at a rate that stays.
-void check_alike(const scenario::Scenario& scenario) {
+}  // namespace
+
+// Closed forms are of requests of one kind that stand alone, at a rate that stays.
+void check_traffic(const scenario::Scenario& scenario) {
   const scenario::WorkloadConfig& w = scenario.workload;
   const auto refuse = [&](const char* key, const std::string& why) {
     throw schema::InputError(fmt::format("{}: {}: {}", scenario.file, key, why));
@@ -92,8 +94,6 @@ void check_alike(const scenario::Scenario& scenario) {
   }
 }
 
-}  // namespace
-
 double Traffic::longest_of(double requests) const {
   const double at = requests / (requests + 1) * static_cast<double>(contexts.size() - 1);
   return contexts[static_cast<std::size_t>(std::llround(at))];
@@ -102,7 +102,7 @@ double Traffic::longest_of(double requests) const {
 Traffic traffic_of(const scenario::Scenario& scenario) {
   const scenario::WorkloadConfig& w = scenario.workload;
   const auto replicas = static_cast<double>(scenario.serving.cluster.replicas);
-  check_alike(scenario);
+  check_traffic(scenario);
   Traffic t;
   if (w.trace) {
     std::vector<double> contexts, outputs;

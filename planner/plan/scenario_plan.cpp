@@ -107,6 +107,7 @@ std::vector<Cycle> cycles_of(const scenario::Scenario& s, const ScenarioCosts& c
 }
 
 PlanRequest completed(const scenario::Scenario& s, PlanRequest request) {
+  check_traffic(s);
   const models::LlmSpec& model = s.serving.model;
   if (model.window.layers > 0 || model.state.layers > 0) {
     const bool states = model.state.layers > 0;

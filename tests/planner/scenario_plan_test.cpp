@@ -226,6 +226,17 @@ TEST(Traffic, OfPromptsThatAreNotComputedWholeHasNoClosedForms) {
   }
 }
 
+TEST(Plan, RefusesTrafficBeforeItAsksForACompressor) {
+  const auto s = small_scenario({"decode={policy: full_kv}", "schedule={policy: fcfs, prefix_caching: true}",
+                                 "prefill=recompute", "workload.prefixes={count: 3, tokens: 2k tokens}"});
+  try {
+    (void)completed(s, {});
+    FAIL() << "accepted";
+  } catch (const schema::InputError& e) {
+    EXPECT_TRUE(std::string(e.what()).starts_with("small.yaml: schedule.prefix_caching: ")) << e.what();
+  }
+}
+
 TEST(Traffic, IsThatOfTheScenario) {
   const Traffic t = traffic_of(small_scenario());
   EXPECT_EQ(t.mean_context, 16000);
