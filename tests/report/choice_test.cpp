@@ -155,6 +155,15 @@ TEST(Choice, HowSureASweepIsIsJudgedByThePointThatItsAnswerRestsOn) {
   EXPECT_FALSE(says(of_best, "other points swept")) << of_best.detail;
 }
 
+TEST(Choice, WhatASweepSaysOfTheModelsErrorIsSaid) {
+  Json sweep = sweep_document();
+  sweep["how_sure"] = Json::array({"a: within 10 %", "b: within 20 %", "c: within 30 %"});
+  EXPECT_TRUE(says(only({sweep}, "How sure is this?"), "\na: within 10 %.\nb: within 20 %.\nc: within 30 %.\n"));
+  sweep["how_sure"].push_back("d: within 40 %");
+  const Fact more = only({sweep}, "How sure is this?");
+  EXPECT_TRUE(says(more, "c: within 30 %.\nAnd one more for other points swept, in sweep.json.\n")) << more.detail;
+}
+
 TEST(Choice, ASingleRunOfWhichNoRequestFinishedSaysSo) {
   Json run = run_document("staggered", 240);
   run["requests"]["completed"] = 0;

@@ -72,6 +72,35 @@ TEST(Maps, AGridOfThreeAxesIsAMapAMachineWithItsBestFramed) {
   EXPECT_EQ(drawn("sweep-axis-1").data.header.size(), 3U);
 }
 
+// Of 3 x 2 cells a map for each of two machines, of the two seeds the better one's.
+TEST(Maps, AGridOfFourAxesIsMappedWhereTheFourthIsBest) {
+  Json d = sweep_document(3, 2);
+  const Json points = d["points"];
+  d["axes"].push_back({{"path", "run.seed"}, {"values", {1, 2}}});
+  d["axes"].push_back({{"path", "cluster.gpu.type"}, {"values", {"h100-sxm", "l40s"}}});
+  d["points"] = Json::array();
+  double tokens = 0;
+  for (const int seed : {1, 2}) {
+    for (const char* machine : {"h100-sxm", "l40s"}) {
+      for (Json point : points) {
+        point["set"]["run.seed"] = seed;
+        point["set"]["cluster.gpu.type"] = machine;
+        point["result"]["throughput"]["output_tokens_per_s"] = ++tokens;
+        d["points"].push_back(point);
+      }
+    }
+  }
+  d["best"]["set"] = d["points"].back()["set"];
+  const Section s = maps(inputs_of({d}));
+  const Plot l40s = plot_of(s, "sweep-map-of-2");
+  EXPECT_EQ(l40s.title, "Sweep: output tokens/s, cluster.gpu.type = l40s, run.seed = 2");
+  const auto map = std::get<plot::HeatMap>(l40s.drawing);
+  EXPECT_EQ(map.rows[0][0].value, 19);
+  EXPECT_EQ(map.rows[1][2].value, 24);
+  EXPECT_EQ(map.best, (std::pair<std::size_t, std::size_t>{1, 2}));
+  EXPECT_EQ(plot_of(s, "sweep-axis-3").data.header.front(), "run.seed") << "against each axis, too";
+}
+
 TEST(Maps, ASweepOfOneAxisIsALine) {
   Json d = sweep_document(3, 1);
   d["axes"].erase(1);

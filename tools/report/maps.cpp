@@ -131,11 +131,31 @@ std::size_t position(const Json& values, const Json& value) {
   return static_cast<std::size_t>(std::distance(values.begin(), std::find(values.begin(), values.end(), value)));
 }
 
-/// A part of a sweep: the points at which one axis has one value.
+/// A part of a sweep: the points at which axes have these values.
 struct Slice {
-  std::string path;
-  Json value;
+  Json set;                                          ///< {path: value}, the axis of whose values each has a part first
   std::pair<plot::HeatCell, plot::HeatCell> shaded;  ///< the least and the most of all parts
+
+  [[nodiscard]] bool has(const Json& point) const {
+    for (const auto& [path, value] : set.items()) {
+      if (at(point, {"set", path}) != value) return false;
+    }
+    return true;
+  }
+  /// "cluster.gpu.type = l40s, run.seed = 2"
+  [[nodiscard]] std::string words() const {
+    std::string said;
+    for (const auto& [path, value] : set.items()) {
+      said += fmt::format("{}{} = {}", said.empty() ? "" : ", ", path, scalar_text(value));
+    }
+    return said;
+  }
+  [[nodiscard]] bool over_load() const {
+    for (const auto& [path, value] : set.items()) {
+      if (is_load(path)) return true;
+    }
+    return false;
+  }
 };
 
 /// Of the sweep, or of a slice of it.
@@ -147,7 +167,7 @@ class GridMap {
         columns_(at(across, {"values"})),
         down_(text(down, {"path"})),
         across_(text(across, {"path"})),
-        over_load_(is_load(down_) || is_load(across_) || (slice != nullptr && is_load(slice->path))),
+        over_load_(is_load(down_) || is_load(across_) || (slice != nullptr && slice->over_load())),
         slice_(slice) {}
 
   [[nodiscard]] bool too_fine() const {
@@ -177,7 +197,7 @@ class GridMap {
     Plot p;
     p.id = std::move(id);
     p.title = fmt::format("Sweep: {}", metric_name(view_.metric));
-    if (slice_ != nullptr) p.title += fmt::format(", {} = {}", slice_->path, scalar_text(slice_->value));
+    if (slice_ != nullptr) p.title += ", " + slice_->words();
     p.caption = fmt::format("Every cell simulated. {}{}Hatched: cannot be simulated, or was not.",
                             slice_ == nullptr ? "" : "All maps of this sweep have the same shades. ",
                             over_load_ ? "" : framed_text(framed));
@@ -185,9 +205,7 @@ class GridMap {
   }
 
  private:
-  [[nodiscard]] bool belongs(const Json& point) const {
-    return slice_ == nullptr || at(point, {"set", slice_->path}) == slice_->value;
-  }
+  [[nodiscard]] bool belongs(const Json& point) const { return slice_ == nullptr || slice_->has(point); }
 
   /// The point to be framed; null: none.
   [[nodiscard]] const Json* best() const {
@@ -206,8 +224,7 @@ class GridMap {
   [[nodiscard]] std::string framed_text(const Json* framed) const {
     if (slice_ == nullptr) return fmt::format("Framed: the best, {}. ", view_.best_text());
     if (framed == nullptr) return "";
-    return fmt::format("Framed: the best with {} = {}, {}. ", slice_->path, scalar_text(slice_->value),
-                       printed(view_.metric, view_.figure(*framed)));
+    return fmt::format("Framed: the best with {}, {}. ", slice_->words(), printed(view_.metric, view_.figure(*framed)));
   }
 
   void draw(plot::HeatMap& map, const Json& point, bool framed) const {
@@ -246,12 +263,25 @@ std::size_t sliced_axis(const Json& axes) {
   return fewest;
 }
 
-/// A grid of three axes as small multiples: a map a value of one of them, all in the same shades. False: too many or
-/// too fine.
+/// A grid of three axes or more as small multiples: a map a value of one of them, all in the same shades, over the two
+/// with the most values of the others; what is left has the values of the best point. False: too many or too fine.
 bool add_multiples(Section& s, const SweepView& view, std::size_t index) {
   constexpr std::size_t most_maps = 8;
   const Json& axes = at(view.sweep, {"axes"});
-  const std::size_t sliced = sliced_axis(axes), across = sliced == 0 ? 1 : 0, down = 3 - sliced - across;
+  const std::size_t sliced = sliced_axis(axes);
+  std::vector<std::size_t> others;
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    if (a != sliced) others.push_back(a);
+  }
+  std::stable_sort(others.begin(), others.end(), [&axes](std::size_t a, std::size_t b) {
+    return at(axes[a], {"values"}).size() > at(axes[b], {"values"}).size();
+  });
+  const std::size_t across = std::min(others[0], others[1]), down = std::max(others[0], others[1]);
+  Json held = Json::object();
+  for (std::size_t i = 2; i < others.size(); ++i) {
+    const std::string path = text(axes[others[i]], {"path"});
+    held[path] = at(view.sweep, {"best", "set", path});
+  }
   const Json& values = at(axes[sliced], {"values"});
   if (values.size() > most_maps || GridMap(view, axes[down], axes[across], nullptr).too_fine()) return false;
   double least = std::numeric_limits<double>::infinity(), most = -least;
@@ -263,7 +293,8 @@ bool add_multiples(Section& s, const SweepView& view, std::size_t index) {
   }
   const auto cell_of = [&view](double value) { return plot::HeatCell{value, printed(view.metric, value), ""}; };
   for (std::size_t v = 0; v < values.size(); ++v) {
-    const Slice slice{text(axes[sliced], {"path"}), values[v], {cell_of(least), cell_of(most)}};
+    Slice slice{Json{{text(axes[sliced], {"path"}), values[v]}}, {cell_of(least), cell_of(most)}};
+    slice.set.update(held);
     GridMap(view, axes[down], axes[across], &slice).add_to(s, numbered(fmt::format("sweep-map-of-{}", v + 1), index));
   }
   return true;
@@ -413,8 +444,8 @@ Section maps(const Inputs& inputs) {
     const bool grid = text(inputs.sweeps[i], {"design"}) == "grid";
     if (axes.size() == 2 && grid) add_grid(s, view, i);
     if (axes.size() == 1) add_line(s, view, i);
-    const bool mapped = axes.size() == 3 && grid && add_multiples(s, view, i);
-    if (!mapped && (axes.size() > 2 || (axes.size() == 2 && !grid))) add_scatter(s, view, i);
+    const bool mapped = axes.size() > 2 && grid && add_multiples(s, view, i);
+    if (!(mapped && axes.size() == 3) && (axes.size() > 2 || (axes.size() == 2 && !grid))) add_scatter(s, view, i);
     add_points(s, view);
     add_reasons(s, view);
   }

@@ -57,6 +57,7 @@ std::vector<Figure> figures() {
           metric("goodput, requests/s", "slo.goodput_requests_per_s"),
           metric("within SLO", "slo.attainment"),
           metric("accepted / round", "speculation.mean_accepted_length"),
+          metric("prefix hits", "prefix.hit_rate"),
           metric("HBM peak", "gpu.hbm_peak_bytes"),
           {"busiest link", true, [](const Simulated& run) { return cell(busiest_link(run.result), whole_percent); }},
           metric("requests completed", "requests.completed"),

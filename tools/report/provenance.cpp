@@ -155,6 +155,15 @@ void add_plan(Sureness& sure, const Json& plan) {
 }
 
 void add_sweep(Sureness& sure, const Json& sweep) {
+  constexpr std::size_t most = 3;  // groups of points
+  std::vector<std::string> said = texts(sweep, {"how_sure"});
+  const std::size_t left = said.size() > most ? said.size() - most : 0;
+  said.resize(said.size() - left);
+  add_once(sure.sentences, said);
+  if (left > 0) {
+    sure.sentences.push_back(
+        fmt::format("And {} more for other points swept, in sweep.json", left == 1 ? "one" : std::to_string(left)));
+  }
   const std::string metric = text(sweep, {"best", "metric"});
   const Json* best = answering_point(sweep);
   const double relative = best == nullptr ? std::nan("") : relative_half(at(*best, {"result"}), metric);
