@@ -1,14 +1,9 @@
 #include "sim/engine/chrome_trace.h"
 
-#include <boost/iostreams/filter/gzip.hpp>
-#include <boost/iostreams/filtering_stream.hpp>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <fstream>
 #include <iosfwd>
 #include <limits>
 #include <map>
@@ -70,87 +65,6 @@ void append_json_escaped(std::string& to, std::string_view text) {
   }
 }
 
-// Where a timeline goes.
-
-class TraceOutput {
- public:
-  virtual ~TraceOutput() = default;
-  /// A failure is remembered and reported by close().
-  virtual void write(std::string_view text) = 0;
-  /// Flushes; throws TraceWriteError if anything could not be written.
-  virtual void close() = 0;
-};
-
-namespace {
-
-// Passes bytes on to a stream, whose state remembers a failure. Boost's own adapters lose a short write.
-struct StreamSink {
-  using char_type = char;
-  using category = boost::iostreams::sink_tag;
-
-  std::ostream* out;
-
-  std::streamsize write(const char* bytes, std::streamsize count) {
-    out->write(bytes, count);
-    return count;
-  }
-};
-
-class StreamOutput : public TraceOutput {
- public:
-  explicit StreamOutput(std::ostream& out, std::string name = "the trace") : out_(out), name_(std::move(name)) {}
-
-  void write(std::string_view text) override { out_.write(text.data(), static_cast<std::streamsize>(text.size())); }
-
-  void close() override {
-    out_.flush();
-    if (!out_) throw TraceWriteError("cannot write " + name_);
-  }
-
- private:
-  std::ostream& out_;
-  std::string name_;
-};
-
-class FileOutput final : public TraceOutput {
- public:
-  FileOutput(const std::string& path, bool gzip) : path_(path), file_(path, std::ios::binary | std::ios::trunc) {
-    if (!file_) throw TraceWriteError("cannot create " + path + ": " + std::strerror(errno));
-    if (gzip) {
-      gzip_.push(boost::iostreams::gzip_compressor());
-      gzip_.push(StreamSink{&file_});
-    }
-  }
-
-  void write(std::string_view text) override {
-    std::ostream& out = gzip_.empty() ? static_cast<std::ostream&>(file_) : gzip_;
-    out.write(text.data(), static_cast<std::streamsize>(text.size()));
-  }
-
-  void close() override {
-    const bool compressed = gzip_.empty() || gzip_.good();  // a stream without filters is never good
-    if (!gzip_.empty()) gzip_.reset();                      // writes the rest and the checksum to file_
-    file_.close();
-    if (!compressed || !file_) throw TraceWriteError("cannot write " + path_ + " (is the disk full?)");
-  }
-
- private:
-  std::string path_;
-  std::ofstream file_;
-  boost::iostreams::filtering_ostream gzip_;  // empty where there is no compression
-};
-
-}  // namespace
-
-/// Throws TraceWriteError if the file cannot be created.
-std::unique_ptr<TraceOutput> open_trace_file(const std::string& path, bool gzip) {
-  return std::make_unique<FileOutput>(path, gzip);
-}
-
-std::unique_ptr<TraceOutput> borrow_trace_stream(std::ostream& out) {
-  return std::make_unique<StreamOutput>(out);
-}
-
 namespace {
 
 constexpr std::size_t flush_at = std::size_t{1} << 16;
@@ -195,9 +109,7 @@ struct ChromeTrace::State {
     double last = std::numeric_limits<double>::quiet_NaN();  // of a counter
   };
 
-  explicit State(std::unique_ptr<TraceOutput> to) : output(std::move(to)) {
-    text = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
-  }
+  explicit State(std::ostream& to) : output(&to) { text = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":["; }
 
   std::string& begin_event() {
     KVSIM_ALWAYS(output != nullptr, "the trace is closed");
@@ -208,7 +120,7 @@ struct ChromeTrace::State {
   }
 
   void flush() {
-    output->write(text);
+    output->write(text.data(), static_cast<std::streamsize>(text.size()));
     text.clear();
   }
 
@@ -245,26 +157,21 @@ struct ChromeTrace::State {
     return &entry->second;
   }
 
-  std::unique_ptr<TraceOutput> output;  // null once closed
-  std::string text;                     // not yet written
+  std::ostream* output;  // null once closed
+  std::string text;      // not yet written
   bool first = true;
   std::map<std::string, Process> processes;
   std::vector<Row> tracks;
   std::vector<Row> counters;
 };
 
-ChromeTrace::ChromeTrace(const std::string& path, TraceCompression compression)
-    : state_(std::make_unique<State>(open_trace_file(path, compression == TraceCompression::from_name
-                                                               ? path.ends_with(".gz")
-                                                               : compression == TraceCompression::gzip))) {}
-
-ChromeTrace::ChromeTrace(std::ostream& out) : state_(std::make_unique<State>(borrow_trace_stream(out))) {}
+ChromeTrace::ChromeTrace(std::ostream& out) : state_(std::make_unique<State>(out)) {}
 
 ChromeTrace::~ChromeTrace() {
   try {
     close();
   } catch (const std::exception&) {
-    // A destructor cannot report it; who wants to know calls close().
+    // A stream may be told to throw, which a destructor must not.
   }
 }
 
@@ -327,11 +234,10 @@ void ChromeTrace::counter(int counter, SimTime at, double value) {
 
 void ChromeTrace::close() {
   if (state_->output == nullptr) return;
-  const std::unique_ptr<TraceOutput> output = std::move(state_->output);
   state_->text += "\n]}\n";
-  output->write(state_->text);
-  state_->text.clear();
-  output->close();
+  state_->flush();
+  state_->output->flush();
+  state_->output = nullptr;
 }
 
 }  // namespace kvsim::engine

@@ -6,25 +6,12 @@
 #include <cstdint>
 #include <iosfwd>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
 #include "sim/engine/trace.h"
 
 namespace kvsim::engine {
-
-/// The timeline could not be written (a full disk, a folder that does not exist).
-class TraceWriteError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-enum class TraceCompression {
-  from_name,  ///< gzip if the name ends in ".gz"
-  none,
-  gzip
-};
 
 /// A group becomes a process, a track a thread, both in the order of their declaration, but GPUs before links; one on
 /// which nothing happens is left out. A slice becomes a complete event ("X"): its name is what happened, to which
@@ -33,11 +20,9 @@ enum class TraceCompression {
 /// microseconds with three decimals: nanoseconds, exactly.
 class ChromeTrace final : public TraceSink {
  public:
-  /// Creates or overwrites `path`; throws TraceWriteError if that fails.
-  explicit ChromeTrace(const std::string& path, TraceCompression compression = TraceCompression::from_name);
-  /// Writes plain JSON to `out`, which must outlive the trace.
+  /// Writes to `out`, which must outlive the trace, and whose state tells of what could not be written.
   explicit ChromeTrace(std::ostream& out);
-  /// Closes the JSON if close() did not, but cannot report a failure.
+  /// Closes the JSON if close() did not.
   ~ChromeTrace() override;
   ChromeTrace(const ChromeTrace&) = delete;
   ChromeTrace& operator=(const ChromeTrace&) = delete;
@@ -47,8 +32,7 @@ class ChromeTrace final : public TraceSink {
   void slice(int track, std::string_view name, SimTime begin, SimTime end, std::uint64_t owner, double value) override;
   void counter(int counter, SimTime at, double value) override;
 
-  /// Completes the JSON and flushes it. Throws TraceWriteError if anything since the start could not be written.
-  /// Nothing may be traced afterwards; closing again does nothing.
+  /// Completes the JSON and flushes it. Nothing may be traced afterwards; closing again does nothing.
   void close();
 
  private:

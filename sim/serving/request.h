@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "models/acceptance/acceptance.h"
+#include "models/paths/path.h"
 #include "models/workload/request_source.h"
 #include "sim/engine/random.h"
 #include "sim/engine/time.h"
@@ -185,6 +186,7 @@ struct TokenRecord {
   engine::SimTime first_token;
   engine::SimTime last_token;
   double largest_gap_s = 0;
+  std::int64_t rounds = 0;  ///< verifications, of drafts or proposed tokens
   std::int64_t drafted_tokens = 0;
   std::int64_t accepted_tokens = 0;
   std::int64_t corrections = 0;    ///< tokens the verifier itself gave: first mismatch or bonus
@@ -206,6 +208,8 @@ struct Request {
   /// Under a policy that verifies: its full KV is in GPU memory to stay, and it decodes with that, without drafts.
   bool direct = false;
   std::uint16_t kind = 0;                        ///< of ServingConfig::classes
+  std::optional<models::Path> path;              ///< between pools, the one that it took
+  std::int64_t found = 0;                        ///< of its prompt, tokens in GPU memory at its first admission
   std::int64_t prefill_target = 0;               ///< tokens whose KV must exist before decoding
   std::int64_t prefill_done = 0;                 ///< of which exist; while it waits, that may still be found
   std::int64_t recomputed = 0;                   ///< of these, computed again whole for a verification (FullKvSource)

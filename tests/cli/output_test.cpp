@@ -1,6 +1,8 @@
 // Where results go: stdout, --out and --trace-out, whole or not at all.
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <set>
 #include <sstream>
 
 #include <nlohmann/json.hpp>
@@ -192,11 +194,14 @@ TEST_F(OutputTest, AComparisonHasATimelinePerPolicy) {
 }
 
 TEST_F(OutputTest, ATimelineThatDoesNotFitTheDiskIsAnErrorAndLeavesNothing) {
-  const CommandResult r = shell("ulimit -f 1; \"$KVSIM\" run s.yaml --trace-out t.json", {"", folder()});
-  EXPECT_EQ(r.status, 1);
-  EXPECT_EQ(r.out, "");
-  EXPECT_EQ(r.err, "kvsim: cannot write t.json (is the disk full?)\n");
-  EXPECT_EQ(names(), Words{"s.yaml"});
+  for (const std::string file : {"t.json", "t.json.gz"}) {
+    const CommandResult r =
+        shell("ulimit -f 1; \"$KVSIM\" run s.yaml --out results --trace-out " + file, {"", folder()});
+    EXPECT_EQ(r.status, 1);
+    EXPECT_EQ(r.out, "");
+    EXPECT_EQ(r.err, "kvsim: cannot write " + file + " (is the disk full?)\n");
+    EXPECT_EQ(names(), Words{"s.yaml"});
+  }
 }
 
 /// The lines of a CSV text, without its last line end.
@@ -216,16 +221,21 @@ TEST_F(OutputTest, RequestsAreALineEachInTheOrderInWhichTheyArrive) {
   ASSERT_EQ(r.status, 0) << r.err;
   const std::vector<Words> rows = table(read("requests.csv"));
   EXPECT_EQ(rows.front(), (Words{"request", "arrival_s", "prompt_tokens", "output_tokens", "first_token_s",
-                                 "last_token_s", "largest_gap_s", "stored_tokens", "drafted_tokens", "accepted_tokens",
-                                 "verifier_tokens", "direct_tokens"}));
+                                 "last_token_s", "largest_gap_s", "path", "found_tokens", "stored_tokens", "rounds",
+                                 "drafted_tokens", "accepted_tokens", "verifier_tokens", "direct_tokens"}));
   const Json first = Json::parse(run({"run", "s.yaml", "--json"}).out);
   ASSERT_EQ(rows.size() - 1, first["requests"]["completed"].get<std::size_t>()) << "of the first replication";
   double last = 0, ttft = 0, measured = 0;
+  const std::set<std::string> ways{"resident", "offloaded"};
   for (std::size_t i = 1; i < rows.size(); ++i) {
     const auto at = [&](std::size_t column) { return std::stod(rows[i].at(column)); };
     EXPECT_EQ(at(2), 8000);
     EXPECT_EQ(at(3), 64);
-    EXPECT_EQ(at(9) + at(10) + at(11), at(3)) << "every token is drafted and accepted, a verifier's, or decoded";
+    EXPECT_TRUE(ways.contains(rows[i].at(7))) << rows[i].at(7);
+    EXPECT_EQ(at(8), 0);
+    EXPECT_GE(at(10), at(13)) << "a round gives one token of the verifier's, the last one perhaps none";
+    EXPECT_LE(at(10), at(13) + 1);
+    EXPECT_EQ(at(12) + at(13) + at(14), at(3)) << "every token is drafted and accepted, a verifier's, or decoded";
     EXPECT_LT(at(1), at(4));
     EXPECT_LE(at(4), at(5));
     EXPECT_GE(at(1), last);
@@ -260,6 +270,36 @@ TEST_F(OutputTest, RequestsAreATraceThatIsReadBack) {
     ASSERT_EQ(info.status, 0) << info.err;
     EXPECT_EQ(Json::parse(info.out)["requests"].get<std::size_t>(), rows.size() - 1);
   }
+}
+
+TEST_F(OutputTest, RequestsSayWhatWasFoundOfTheirPrompts) {
+  const CommandResult r = run({"run", KVSIM_SOURCE_DIR "/scenarios/chat_sessions/in_gpu_memory.yaml", "--set",
+                               "run={duration: 2 min, warmup: 0 s}", "--set", "workload.closed.concurrency=20",
+                               "--requests", "r.csv.gz", "--json"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  const std::vector<Words> rows = table(shell("gzip -dc r.csv.gz", {"", folder()}).out);
+  ASSERT_GT(rows.size(), 20);
+  double found = 0, prompts = 0;
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i].at(7), "") << "nothing is verified";
+    EXPECT_LT(std::stod(rows[i].at(8)), std::stod(rows[i].at(2)));
+    found += std::stod(rows[i].at(8));
+    prompts += std::stod(rows[i].at(2));
+  }
+  // Of all that were admitted, some of which have not finished.
+  EXPECT_NEAR(found / prompts, Json::parse(r.out)["prefix"]["hit_rate"].get<double>(), 0.02);
+}
+
+TEST_F(OutputTest, RequestsBetweenPoolsSayWhichWayTheyWent) {
+  const CommandResult r = run({"run", KVSIM_SOURCE_DIR "/scenarios/remote_prefix/published.yaml", "--set",
+                               "run={duration: 1 min, warmup: 0 s}", "--requests", "r.csv", "--json"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  std::map<std::string, std::int64_t> ways;
+  const std::vector<Words> rows = table(read("r.csv"));
+  for (std::size_t i = 1; i < rows.size(); ++i) ways[rows[i].at(7)] += 1;
+  const Json result = Json::parse(r.out);
+  EXPECT_GT(ways.size(), 1);
+  for (const auto& [path, figures] : result["paths"].items()) EXPECT_EQ(ways[path], figures["completed"]) << path;
 }
 
 TEST_F(OutputTest, AComparisonHasRequestsPerPolicy) {

@@ -4,11 +4,14 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <boost/iostreams/filter/gzip.hpp>
+#include <boost/iostreams/filtering_stream.hpp>
 
 #include "models/schema/error.h"
 #include "tools/cli/console.h"
@@ -42,6 +45,19 @@ class Descriptor {
 
  private:
   int number_;
+};
+
+// Passes bytes on to a stream, whose state remembers a failure. Boost's own adapters lose a short write.
+struct StreamSink {
+  using char_type = char;
+  using category = boost::iostreams::sink_tag;
+
+  std::ostream* out;
+
+  std::streamsize write(const char* bytes, std::streamsize count) const {
+    out->write(bytes, count);
+    return count;
+  }
 };
 
 }  // namespace
@@ -114,6 +130,40 @@ void PendingFile::commit() {
   }
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(path_, errno);
   temporary_.clear();
+}
+
+struct PendingStream::State {
+  explicit State(const std::string& path)
+      : pending(path), file(pending.temporary(), std::ios::binary | std::ios::trunc) {
+    if (!path.ends_with(".gz")) return;
+    gzip.push(boost::iostreams::gzip_compressor());
+    gzip.push(StreamSink{&file});
+  }
+
+  PendingFile pending;
+  std::ofstream file;
+  boost::iostreams::filtering_ostream gzip;  // empty where nothing is packed
+};
+
+PendingStream::PendingStream(const std::string& path) : state_(std::make_unique<State>(path)) {}
+PendingStream::~PendingStream() = default;
+PendingStream::PendingStream(PendingStream&& other) noexcept = default;
+
+std::ostream& PendingStream::out() {
+  return state_->gzip.empty() ? static_cast<std::ostream&>(state_->file) : state_->gzip;
+}
+
+void PendingStream::close() {
+  const bool packed = state_->gzip.empty() || state_->gzip.good();  // a stream without filters is never good
+  if (!state_->gzip.empty()) state_->gzip.reset();                  // writes the rest and the checksum to the file
+  state_->file.close();
+  if (!packed || !state_->file) {
+    throw OutputError(fmt::format("cannot write {} (is the disk full?)", state_->pending.path()));
+  }
+}
+
+void PendingStream::commit() {
+  state_->pending.commit();
 }
 
 OutputFolder::OutputFolder(std::string path, const std::vector<std::string>& names, std::vector<std::string> inputs)

@@ -1,6 +1,8 @@
 // Files that appear whole or not at all: written beside their place under another name, then renamed.
 #pragma once
 
+#include <iosfwd>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,6 +44,29 @@ class PendingFile {
  private:
   std::string path_;
   std::string temporary_;
+};
+
+/// A PendingFile that is written bit by bit: as gzip where its name ends in ".gz", else as it is.
+class PendingStream {
+ public:
+  /// Throws OutputError, as PendingFile does.
+  explicit PendingStream(const std::string& path);
+  ~PendingStream();
+  PendingStream(PendingStream&& other) noexcept;
+  PendingStream(const PendingStream&) = delete;
+  PendingStream& operator=(const PendingStream&) = delete;
+  PendingStream& operator=(PendingStream&&) = delete;
+
+  /// Stays where it is when this moves. A failure is remembered: close() says it.
+  [[nodiscard]] std::ostream& out();
+  /// Writes what is left; nothing may follow. Throws OutputError where anything could not be written.
+  void close();
+  /// Gives the closed file its name. Throws OutputError.
+  void commit();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 /// A folder for results, of option --out. Made if it is not there, and removed again if nothing came to be in it.

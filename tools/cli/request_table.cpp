@@ -1,17 +1,23 @@
 #include "tools/cli/request_table.h"
 
+#include <ostream>
+
 #include <fmt/format.h>
 
-#include "tools/cli/console.h"
-
 namespace kvsim::cli {
+namespace {
 
-RequestTable::RequestTable(std::string path) : file_(std::fopen(path.c_str(), "wb")) {
-  if (!file_) throw OutputError(fmt::format("cannot write {}", path));
-  std::fputs(
-      "request,arrival_s,prompt_tokens,output_tokens,first_token_s,last_token_s,largest_gap_s,stored_tokens,"
-      "drafted_tokens,accepted_tokens,verifier_tokens,direct_tokens\n",
-      file_.get());
+std::string_view path_of(const serving::Request& r) {
+  if (r.path) return models::path_name(*r.path);
+  if (r.resident || r.direct) return "resident";
+  return r.record.rounds > 0 ? "offloaded" : "";
+}
+
+}  // namespace
+
+RequestTable::RequestTable(std::ostream& out) : out_(out) {
+  out_ << "request,arrival_s,prompt_tokens,output_tokens,first_token_s,last_token_s,largest_gap_s,path,found_tokens,"
+          "stored_tokens,rounds,drafted_tokens,accepted_tokens,verifier_tokens,direct_tokens\n";
 }
 
 void RequestTable::refused(engine::SimTime arrival) {
@@ -23,11 +29,11 @@ void RequestTable::finished(const serving::Request& r) {
   constexpr std::int64_t kSecond = 1'000'000'000;
   const auto seconds = [](engine::SimTime t) { return fmt::format("{}.{:09}", t.ns / kSecond, t.ns % kSecond); };
   const serving::TokenRecord& tokens = r.record;
-  waiting_.push(
-      {r.arrival, r.id,
-       fmt::format("{},{},{},{},{},{},{:.9f},{},{},{},{},{}\n", r.id, seconds(r.arrival), r.prompt, r.output,
-                   seconds(tokens.first_token), seconds(tokens.last_token), tokens.largest_gap_s, r.prefix.tokens,
-                   tokens.drafted_tokens, tokens.accepted_tokens, tokens.corrections, tokens.direct_tokens)});
+  waiting_.push({r.arrival, r.id,
+                 fmt::format("{},{},{},{},{},{},{:.9f},{},{},{},{},{},{},{},{}\n", r.id, seconds(r.arrival), r.prompt,
+                             r.output, seconds(tokens.first_token), seconds(tokens.last_token), tokens.largest_gap_s,
+                             path_of(r), r.found, r.prefix.tokens, tokens.rounds, tokens.drafted_tokens,
+                             tokens.accepted_tokens, tokens.corrections, tokens.direct_tokens)});
   unfinished_.erase(unfinished_.find(r.arrival));
   write_those_due();
 }
@@ -37,15 +43,12 @@ void RequestTable::write_those_due() {
 }
 
 void RequestTable::write_first() {
-  std::fputs(waiting_.top().text.c_str(), file_.get());
+  out_ << waiting_.top().text;
   waiting_.pop();
 }
 
-bool RequestTable::close() {
-  while (!waiting_.empty()) write_first();  // before some that never finished
-  const bool whole = std::fflush(file_.get()) == 0 && std::ferror(file_.get()) == 0;
-  file_.reset();
-  return whole;
+void RequestTable::close() {
+  while (!waiting_.empty()) write_first();
 }
 
 }  // namespace kvsim::cli

@@ -178,7 +178,7 @@ void declare_run_options(CLI::App& app, RunOptions& options) {
   app.add_option("--trace-out", options.trace_out, "Timeline of the first replication, for Perfetto; gzip for FILE.gz")
       ->type_name("FILE");
   app.add_option("--requests", options.requests,
-                 "Requests of the first replication, a line each (CSV), in\norder of arrival")
+                 "Requests of the first replication, a line each (CSV), in\norder of arrival; gzip for FILE.gz")
       ->type_name("FILE");
   CLI::Option* json = app.add_flag("--json", options.json, "Print one JSON document");
   app.add_flag("--csv", options.csv, "Print a table of all figures, a line a run")->excludes(json);
@@ -253,15 +253,13 @@ RunFiles::RunFiles(const RunOptions& options, const std::vector<std::string>& la
   const std::vector<std::string> traces = places("--trace-out", options.trace_out);
   const std::vector<std::string> requests = places("--requests", options.requests);
   if (!options.out.empty()) folder_.emplace(options.out, names, inputs);
-  const auto compression =
-      options.trace_out.ends_with(".gz") ? engine::TraceCompression::gzip : engine::TraceCompression::none;
   for (const std::string& path : traces) {
     trace_files_.emplace_back(path);
-    traces_.push_back(std::make_unique<engine::ChromeTrace>(trace_files_.back().temporary(), compression));
+    traces_.push_back(std::make_unique<engine::ChromeTrace>(trace_files_.back().out()));
   }
   for (const std::string& path : requests) {
     request_files_.emplace_back(path);
-    requests_.push_back(std::make_unique<RequestTable>(request_files_.back().temporary()));
+    requests_.push_back(std::make_unique<RequestTable>(request_files_.back().out()));
   }
 }
 
@@ -271,22 +269,13 @@ void RunFiles::give_to(Planned& planned, std::size_t i) const {
 }
 
 void RunFiles::finish(const Presentation& presentation, const std::vector<results::Outcome>& outcomes) {
-  for (std::size_t i = 0; i < traces_.size(); ++i) {
-    try {
-      traces_[i]->close();
-    } catch (const engine::TraceWriteError&) {
-      // Its message names the temporary file, which means nothing to the user.
-      throw OutputError(fmt::format("cannot write {} (is the disk full?)", trace_files_[i].path()));
-    }
-  }
-  for (std::size_t i = 0; i < requests_.size(); ++i) {
-    if (!requests_[i]->close()) {
-      throw OutputError(fmt::format("cannot write {} (is the disk full?)", request_files_[i].path()));
-    }
-  }
+  for (const auto& trace : traces_) trace->close();
+  for (const auto& requests : requests_) requests->close();
+  for (PendingStream& file : trace_files_) file.close();
+  for (PendingStream& file : request_files_) file.close();
   if (folder_) folder_->write(files_of(presentation, outcomes));
-  for (PendingFile& file : trace_files_) file.commit();
-  for (PendingFile& file : request_files_) file.commit();
+  for (PendingStream& file : trace_files_) file.commit();
+  for (PendingStream& file : request_files_) file.commit();
 }
 
 void deliver(Console& console, const RunOptions& options, RunFiles& files, const Presentation& presentation,

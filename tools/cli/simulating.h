@@ -95,7 +95,7 @@ class RunFiles {
 
  private:
   std::optional<OutputFolder> folder_;
-  std::vector<PendingFile> trace_files_, request_files_;
+  std::vector<PendingStream> trace_files_, request_files_;
   std::vector<std::unique_ptr<engine::ChromeTrace>> traces_;
   std::vector<std::unique_ptr<RequestTable>> requests_;
 };

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <optional>
@@ -221,11 +220,9 @@ void generate(Console& console, const Options& options) {
     });
     return console.print(text);
   }
-  PendingFile file(options.out);
-  std::ofstream out(file.temporary(), std::ios::binary | std::ios::trunc);
-  write([&](const std::string& line) { out << line; });
-  out.close();
-  if (!out) throw OutputError(fmt::format("cannot write {} (is the disk full?)", options.out));
+  PendingStream file(options.out);
+  write([&](const std::string& line) { file.out() << line; });
+  file.close();
   file.commit();
 }
 
