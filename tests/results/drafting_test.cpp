@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "models/schema/error.h"
 #include "sim/serving/decode_policy.h"
@@ -122,6 +123,30 @@ TEST(DrafterFigures, RankASweep) {
 const results::Provenance* figure(const std::vector<results::Provenance>& list, const std::string& name) {
   const auto at = std::find_if(list.begin(), list.end(), [&](const auto& p) { return p.figure == name; });
   return at == list.end() ? nullptr : &*at;
+}
+
+// Sums of parts of a time may be above it by a last bit.
+TEST(Shares, OfLinksAndTokenisersAreAtMostOne) {
+  serving::Measurements m = measured_by_hand();
+  const double above_s = std::nextafter(10.0, 11.0);
+  m.links["host_to_gpu"] = {above_s, 10, 1, 0, 1, 1};
+  m.tokenisers_s = 10;
+  m.tokenising_s = above_s;
+  const Json d = document(
+      small_scenario({"decode={policy: full_kv}", "schedule={policy: fcfs, engine: vllm}", "prefill=recompute"}), m);
+  EXPECT_EQ(d["links"]["host_to_gpu"]["utilisation"], 1.0);
+  EXPECT_EQ(d["tokeniser"]["busy_fraction"], 1.0);
+}
+
+TEST(Assumptions, OfAServiceSayThatStoredPromptsAreNotComputed) {
+  const auto told = [](const Sets& sets) {
+    return says(results::assumptions_of(small_scenario(sets)), "prefill: stored: the KV of every prompt is stored");
+  };
+  EXPECT_FALSE(told({})) << "ten requests at once: what is asked for is decoding";
+  EXPECT_TRUE(told({"slo={ttft_p99: 2 s}"}));
+  EXPECT_TRUE(
+      told({"workload={arrivals: {rate: 1/s}, context: 16k tokens, output: 200 tokens}", "run.duration=1 min"}));
+  EXPECT_FALSE(told(full_kv({"prefill=recompute", "slo={ttft_p99: 2 s}"})));
 }
 
 TEST(Provenance, OfADrafterIsThatOfItsArchitectureItsAcceptanceAndItsOverhead) {

@@ -282,10 +282,8 @@ List capacity_remarks(const CapacityPlan& plan) {
     list.items.emplace_back(
         "a policy whose answers are below slo.quality_floor in the mean is left out; attainment is of latencies alone");
   }
-  if (plan.configurations.front().scenario.serving.prefill == serving::PrefillKind::stored) {
-    list.items.emplace_back(
-        "prefill: stored: the KV of every prompt is stored before its request comes, and none is computed; of a "
-        "service that computes prompts, use prefill: recompute, or prefix_cache with placement");
+  if (std::string said = stored_prompts_sentence(plan.configurations.front().scenario); !said.empty()) {
+    list.items.push_back(std::move(said));
   }
   if (with_placement(plan)) {
     for (std::string& remark : tier_remarks(plan, names_of(plan))) list.items.push_back(std::move(remark));

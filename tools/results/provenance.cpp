@@ -334,8 +334,19 @@ std::vector<Provenance> provenance_of(const scenario::Scenario& scenario) {
   return out.take();
 }
 
+std::string stored_prompts_sentence(const scenario::Scenario& scenario) {
+  const serving::ServingConfig& c = scenario.serving;
+  if (c.prefill != serving::PrefillKind::stored) return {};
+  return "prefill: stored: the KV of every prompt is stored before its request comes, and none is computed; of a "
+         "service that computes prompts, use prefill: recompute, or prefix_cache with placement";
+}
+
 std::vector<std::string> assumptions_of(const scenario::Scenario& scenario) {
   std::vector<std::string> list = scenario.assumptions;
+  const bool by_itself = scenario.workload.arrivals || scenario.workload.has_sessions() || scenario.workload.trace;
+  if (by_itself || scenario.serving.slo.ttft_s) {  // a service, not a batch whose decoding is measured
+    if (std::string said = stored_prompts_sentence(scenario); !said.empty()) list.push_back(std::move(said));
+  }
   for (std::string& said : traffic_assumptions(scenario)) list.push_back(std::move(said));
   for (std::string& said : placement_assumptions(scenario)) list.push_back(std::move(said));
   for (std::string& said : reuse_assumptions(scenario)) list.push_back(std::move(said));

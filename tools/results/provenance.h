@@ -29,7 +29,11 @@ std::string_view source_word(schema::SourceKind kind);
 /// The figures of the machines, the model, the profile and the compressor that this scenario uses.
 std::vector<Provenance> provenance_of(const scenario::Scenario& scenario);
 
-/// What the scenario takes for granted, in words: its author's assumptions, then the figures it uses that are such.
+/// Where every prompt is stored before its request comes, what that means for a service; else nothing.
+std::string stored_prompts_sentence(const scenario::Scenario& scenario);
+
+/// What the scenario takes for granted, in words: its author's assumptions, then those of its traffic, and the figures
+/// that it uses which are such.
 std::vector<std::string> assumptions_of(const scenario::Scenario& scenario);
 
 /// Whence a percentile of more values than engine::Sample keeps.

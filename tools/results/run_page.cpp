@@ -166,9 +166,10 @@ Table memory(const Outcome& outcome, const Figures& f) {
                                 f.text("details.kv_capacity.blocks"), outcome.result.capacity.block_tokens,
                                 f.text("details.kv_capacity.bytes"))});
   t.rows.push_back({"weights", f.text("details.kv_capacity.weights_bytes"), "", scenario.serving.model.name});
-  t.rows.push_back(
-      {"GPU memory, peak", f.text("gpu.hbm_peak_bytes"), "",
-       fmt::format("weights and KV; {} with what was reserved", f.text("details.hbm_reserved_peak_bytes"))});
+  t.rows.push_back({"GPU memory, peak", f.text("gpu.hbm_peak_bytes"), "",
+                    fmt::format("weights and {}; {} with what was reserved",
+                                scenario.serving.schedule.prefix_caching ? "KV that requests refer to" : "KV",
+                                f.text("details.hbm_reserved_peak_bytes"))});
   t.rows.push_back({"GPU memory, mean", f.text("gpu.hbm_mean_bytes")});
   if (scenario.serving.placement) return t;  // its tiers have a table of their own
   for (const auto& [name, tier] : outcome.result.measured.tiers) {

@@ -228,7 +228,9 @@ Metrics machine_metrics() {
       {"gpu.busy_fraction", kShare, kHigher, "share of the replicas' time with an iteration under way",
        time_share(&Measurements::busy_s)},
       {"gpu.hbm_peak_bytes", kBytes, kLower,
-       "weights, and KV that is there (not merely reserved), in the memory of one replica's GPUs, at most",
+       "weights, and KV that is there (not merely reserved) and that a request refers to, in the memory of one "
+       "replica's "
+       "GPUs, at most",
        of(&Measurements::hbm_peak_bytes)},
       {"gpu.hbm_mean_bytes", kBytes, kLower, "weights and KV in the memory of one replica, mean over replicas and time",
        [](const View& v) { return number(v.measured().hbm_mean_bytes, kNoTime); }},
@@ -245,13 +247,18 @@ Metrics machine_metrics() {
       {"tokeniser.busy_fraction", kShare, kNeither,
        "share of the time in which the thread that turns a replica's prompts into tokens was at work "
        "(schedule.engine.tokenise), mean over replicas; near 1 it is what binds, whatever the GPUs' time went to",
-       [](const View& v) { return ratio(v.measured().tokenising_s, v.measured().tokenisers_s, kNoTime); },
+       [](const View& v) {
+         const double whole_s = v.measured().tokenisers_s;
+         return ratio(at_most_whole(v.measured().tokenising_s, whole_s), whole_s, kNoTime);
+       },
        &kTokenises}};
   append(
       rows,
       for_each(kLinks,
                {{"links.*.utilisation", kShare, kNeither, "share of time with at least one transfer on the link",
-                 [](const View& v) { return ratio(link(v).busy_s, link(v).capacity_s, kNoTime); }},
+                 [](const View& v) {
+                   return ratio(at_most_whole(link(v).busy_s, link(v).capacity_s), link(v).capacity_s, kNoTime);
+                 }},
                 {"links.*.bytes", kBytes, kLower, "bytes that crossed the link",
                  [](const View& v) { return count(link(v).bytes); }},
                 {"links.*.mean_wait_s", kSeconds, kLower, "from a transfer's request to its start", [](const View& v) {
