@@ -22,10 +22,7 @@ class PathLog {
   static void forget(PoolRequest& r) { r.counted_tokens = r.request->generated; }
 
   /// It has its path and nodes.
-  void started(const PoolRequest& r) {
-    r.request->path = r.path;
-    sums(r).started += 1;
-  }
+  void started(const PoolRequest& r) { sums(r).started += 1; }
   /// `tokens` of its prompt are loaded for a claim; of the blocks that it shares, some are there or on their way.
   void loads(const memory::MemoryClaim& claim, std::int64_t tokens, std::int64_t block_tokens) {
     serving::PrefixMeasurement& prefix = measured_.prefix;

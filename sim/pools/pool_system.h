@@ -37,6 +37,7 @@ class PoolSystem final : public serving::ServingSystem,
                       std::unique_ptr<serving::PromptStore> prompts = nullptr);
 
   [[nodiscard]] std::string submit(serving::Request& request, const models::RequestSpec& spec) override;
+  [[nodiscard]] std::string_view path_of(const serving::Request& request) const override;
   void start_measuring() override;
   void finish_measuring() override;
   void update_requests() override;

@@ -271,6 +271,10 @@ void PoolSystem::on_caught_up(PoolRequest& r) {
   leave(r);
 }
 
+std::string_view PoolSystem::path_of(const serving::Request& request) const {
+  return models::path_name(requests_.find(request.id)->path);
+}
+
 void PoolSystem::on_finished(PoolRequest& r) {
   log_.finished(r, serving::output_fidelity(config_, decode_, geometry_, *r.request));
   Callback finished = env_.on_finished;

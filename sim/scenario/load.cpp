@@ -33,6 +33,7 @@
 #include "sim/scenario/schemas.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_geometry.h"
+#include "sim/serving/replica_fleet.h"
 #include "sim/serving/simulation.h"
 #include "sim/systems/systems.h"
 
@@ -452,6 +453,11 @@ Scenario ScenarioFile::load(ConfigNode document, bool whole) const {
       report.fail("workload.trace.sessions", "the trace says of no request which session it belongs to");
     }
     if (scenario.workload.trace->arrivals_only) scenario.trace = with_generated_prompts(scenario);
+  }
+  if (scenario.serving.cluster.router == serving::session_router && !scenario.workload.has_sessions()) {
+    refuse_unworkable(report, "cluster.router",
+                      "session keeps the turns of a session on one replica, and this workload's requests belong to "
+                      "none: give workload.sessions or trace.sessions, or use least_loaded");
   }
   check_prefixes(scenario, report);
   return scenario;

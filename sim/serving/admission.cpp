@@ -141,7 +141,7 @@ std::optional<Admitted> Admission::try_next(std::int64_t budget) {
   if (r.admission == 0) {
     (loadable > 0 ? host_tier_.hits : host_tier_.misses) += 1;
     if (env_.config.schedule.prefix_caching) {
-      r.found = found;
+      KvHoldings::note_found(r.kv, found);
       env_.measured.prefix.on_node_tokens += found;
       env_.measured.prefix.prefilled_tokens += r.prompt - found;
     }

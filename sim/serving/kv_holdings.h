@@ -24,6 +24,7 @@ class FindableKv {
   std::vector<memory::BlockTable::Slot> referred_;  // by it, in order
   std::size_t told_ = 0;                            // blocks that exist and were told of
   std::int64_t shared_ = 0;                         // bytes of those that it refers to
+  std::int64_t found_ = 0;                          // tokens of its prompt that were there when it was first admitted
   std::int64_t gone_at_ = 0;  // of one that was pushed out: its first byte is the last of so many to be taken
 };
 
@@ -33,6 +34,8 @@ class Residence {
   /// Compressed or full KV with room for drafts; of that, what is in blocks that it shares.
   [[nodiscard]] std::int64_t held() const { return held_; }
   [[nodiscard]] std::int64_t shared() const { return findable_ ? findable_->shared_ : 0; }
+  /// Tokens of its prompt that were in GPU memory when it was first admitted.
+  [[nodiscard]] std::int64_t found() const { return findable_ ? findable_->found_ : 0; }
   [[nodiscard]] std::int64_t staged() const { return staged_; }  ///< full KV streaming in or there for a verification
   [[nodiscard]] std::int64_t in_host() const { return in_host_; }
 
@@ -84,6 +87,10 @@ class KvHoldings {
   // taken, those used longest ago first, and of a request from its end.
   /// Before anything else: the request's blocks, each named by a hash of all tokens up to its end.
   static void name_blocks(Residence& r, std::vector<std::uint64_t> hashes);
+  /// Of a prompt whose blocks have names, Residence::found().
+  static void note_found(Residence& r, std::int64_t tokens) {
+    if (r.findable_) r.findable_->found_ = tokens;
+  }
   /// Of its first `most` blocks, those that are there, up to the first that is not.
   [[nodiscard]] std::int64_t there(const Residence& r, std::int64_t most) const;
   /// Bytes of its first `count` blocks, which are there, that others refer to: it needs no room for these.

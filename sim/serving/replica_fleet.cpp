@@ -16,7 +16,7 @@ namespace {
 
 class RoundRobin final : public Router {
  public:
-  std::size_t choose(const std::vector<std::unique_ptr<Replica>>& replicas) override {
+  std::size_t choose(const std::vector<std::unique_ptr<Replica>>& replicas, const models::RequestSpec&) override {
     return next_++ % replicas.size();
   }
 
@@ -24,9 +24,9 @@ class RoundRobin final : public Router {
   std::size_t next_ = 0;
 };
 
-class LeastLoaded final : public Router {
+class LeastLoaded : public Router {
  public:
-  std::size_t choose(const std::vector<std::unique_ptr<Replica>>& replicas) override {
+  std::size_t choose(const std::vector<std::unique_ptr<Replica>>& replicas, const models::RequestSpec&) override {
     std::size_t best = 0;
     for (std::size_t i = 1; i < replicas.size(); ++i) {
       if (replicas[i]->outstanding_tokens() < replicas[best]->outstanding_tokens()) best = i;
@@ -35,11 +35,23 @@ class LeastLoaded final : public Router {
   }
 };
 
+/// As routers that hash the session of a request: it is spread over replicas, whatever their load.
+class BySession final : public LeastLoaded {
+ public:
+  std::size_t choose(const std::vector<std::unique_ptr<Replica>>& replicas, const models::RequestSpec& spec) override {
+    if (spec.session < 0) return LeastLoaded::choose(replicas, spec);
+    return models::mixed_hash(static_cast<std::uint64_t>(spec.session)) % replicas.size();
+  }
+};
+
 constexpr std::array kRouters{
     RouterEntry{"least_loaded", "the replica with the fewest tokens left to prefill and generate",
                 []() -> std::unique_ptr<Router> { return std::make_unique<LeastLoaded>(); }},
     RouterEntry{"round_robin", "replicas in turn",
                 []() -> std::unique_ptr<Router> { return std::make_unique<RoundRobin>(); }},
+    RouterEntry{session_router,
+                "all turns of a session to one replica, by a hash of its number; others to the least loaded",
+                []() -> std::unique_ptr<Router> { return std::make_unique<BySession>(); }},
 };
 
 }  // namespace
@@ -90,7 +102,7 @@ class ReplicaFleet final : public ServingSystem {
   std::string submit(Request& r, const models::RequestSpec& spec) override {
     if (decode_.drafter) draw_drafter_acceptance(r, drafting_.acceptance(), config_.run.seed, spec.id);
     if (decode_.verifies) draw_acceptance(r, acceptance_, config_.run.seed, spec.id);
-    const std::size_t chosen = router_->choose(replicas_);
+    const std::size_t chosen = router_->choose(replicas_, spec);
     Replica& replica = *replicas_[chosen];
     std::string reason = replica.refusal(r);
     if (reason.empty()) reason = prompts_->refusal(r, spec, replica.memory().capacity());
@@ -99,6 +111,11 @@ class ReplicaFleet final : public ServingSystem {
     if (config_.schedule.prefix_caching) KvHoldings::name_blocks(r.kv, spec.prefix_blocks);
     replica.submit(r);
     return {};
+  }
+
+  [[nodiscard]] std::string_view path_of(const Request& r) const override {
+    if (!decode_.verifies) return "";
+    return r.resident || r.direct ? "resident" : "offloaded";
   }
 
   void start_measuring() override {

@@ -18,8 +18,9 @@ namespace kvsim::serving {
 class Router {
  public:
   virtual ~Router() = default;
-  /// Index of the replica for the next request. `replicas` is never empty.
-  virtual std::size_t choose(const std::vector<std::unique_ptr<Replica>>& replicas) = 0;
+  /// Index of the replica for the next request, of which the workload says `spec`. `replicas` is never empty.
+  virtual std::size_t choose(const std::vector<std::unique_ptr<Replica>>& replicas,
+                             const models::RequestSpec& spec) = 0;
 };
 
 struct RouterEntry {
@@ -27,6 +28,9 @@ struct RouterEntry {
   std::string_view description;
   std::unique_ptr<Router> (*make)() = nullptr;
 };
+
+/// The router that keeps the turns of a session on one replica.
+inline constexpr std::string_view session_router = "session";
 
 /// All registered routers.
 std::span<const RouterEntry> routers();

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "models/acceptance/acceptance.h"
-#include "models/paths/path.h"
 #include "models/workload/request_source.h"
 #include "sim/engine/random.h"
 #include "sim/engine/time.h"
@@ -186,7 +185,6 @@ struct TokenRecord {
   engine::SimTime first_token;
   engine::SimTime last_token;
   double largest_gap_s = 0;
-  std::int64_t rounds = 0;  ///< verifications, of drafts or proposed tokens
   std::int64_t drafted_tokens = 0;
   std::int64_t accepted_tokens = 0;
   std::int64_t corrections = 0;    ///< tokens the verifier itself gave: first mismatch or bonus
@@ -207,9 +205,8 @@ struct Request {
   bool had_prompt = false;  ///< its prompt's KV has been in GPU memory, at this admission or an earlier one
   /// Under a policy that verifies: its full KV is in GPU memory to stay, and it decodes with that, without drafts.
   bool direct = false;
-  std::uint16_t kind = 0;                        ///< of ServingConfig::classes
-  std::optional<models::Path> path;              ///< between pools, the one that it took
-  std::int64_t found = 0;                        ///< of its prompt, tokens in GPU memory at its first admission
+  bool ended_accepted = false;  ///< its last round gave no token of the verifier's own: all that was left was accepted
+  std::uint16_t kind = 0;       ///< of ServingConfig::classes
   std::int64_t prefill_target = 0;               ///< tokens whose KV must exist before decoding
   std::int64_t prefill_done = 0;                 ///< of which exist; while it waits, that may still be found
   std::int64_t recomputed = 0;                   ///< of these, computed again whole for a verification (FullKvSource)
@@ -234,6 +231,8 @@ struct Request {
   /// Tokens of the context whose KV there is: all but those that a stored prefix gave up.
   [[nodiscard]] std::int64_t attended() const { return context() - prefix.dropped; }
   [[nodiscard]] std::int64_t remaining() const { return output - generated; }
+  /// Verifications, of drafts or of proposed tokens: each gives a token of its own, but for a last one.
+  [[nodiscard]] std::int64_t rounds() const { return record.corrections + (ended_accepted ? 1 : 0); }
   /// Its prompt is being put together, and its rows cannot be computed yet.
   [[nodiscard]] bool being_assembled() const { return assembling && assembling->underway(); }
   /// Whether something will still refer to it after its end.

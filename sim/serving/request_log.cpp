@@ -75,10 +75,10 @@ std::int64_t RequestLog::verified(Request& r, std::int64_t drafted, std::int64_t
                "a round accepted more than it drafted");
   // The verifier's own token: the correction at the first mismatch, or the bonus. None after the last token.
   const std::int64_t correction = accepted < r.remaining() ? 1 : 0;
-  r.record.rounds += 1;
   r.record.drafted_tokens += drafted;
   r.record.accepted_tokens += accepted;
   r.record.corrections += correction;
+  r.ended_accepted = correction == 0;
   measured_.rounds += 1;
   measured_.drafted_tokens += drafted;
   measured_.accepted_tokens += accepted;

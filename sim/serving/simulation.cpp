@@ -224,7 +224,7 @@ class Run {
   }
 
   void on_finished(std::uint64_t id) {
-    if (options_.requests) options_.requests->finished(requests_[id]);
+    if (options_.requests) options_.requests->finished(requests_[id], system_->path_of(requests_[id]));
     // What follows is deferred, so that the replica is done with its iteration before the successor arrives.
     if (sessions_) {
       const std::int64_t session = sessions_->finished(requests_[id]);

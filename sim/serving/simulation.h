@@ -73,7 +73,8 @@ class RequestWatcher {
   virtual void arrived(engine::SimTime now) = 0;
   /// One that arrived then can never run: nothing more is said of it.
   virtual void refused(engine::SimTime arrival) = 0;
-  virtual void finished(const Request& request) = 0;
+  /// `path`: ServingSystem::path_of.
+  virtual void finished(const Request& request, std::string_view path) = 0;
 };
 
 struct SimulationOptions {
@@ -123,6 +124,10 @@ class ServingSystem {
   /// Takes over a request that arrives now; `spec` is what the workload says about it. Returns why it could never run
   /// here, in which case nothing was taken over, or an empty string.
   [[nodiscard]] virtual std::string submit(Request& request, const models::RequestSpec& spec) = 0;
+
+  /// The way that a finished request went: between pools the path's name; of one that is verified, resident where its
+  /// full KV stayed in GPU memory, else offloaded; else nothing.
+  [[nodiscard]] virtual std::string_view path_of(const Request& request) const = 0;
 
   /// Ends the warm-up: everything measured so far is forgotten.
   virtual void start_measuring() = 0;

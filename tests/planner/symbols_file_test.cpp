@@ -57,8 +57,8 @@ TEST(SymbolsFile, AgreementByKeepRatioIsReadWithAnyNumberOfKeysBesideIt) {
        {changed("model: conserving\n", ""), changed("model: conserving\ndraft_length: {min: 2, max: 40}\n", "")}) {
     const SymbolsProblem p = read_symbols_text(shorter, "s.yaml");
     ASSERT_EQ(p.agreement.size(), 2U);
-    EXPECT_EQ(p.agreement.front().agreement, 0.95);
-    EXPECT_EQ(p.agreement.back().agreement, 0.97);
+    EXPECT_EQ(p.agreement.front().value, 0.95);
+    EXPECT_EQ(p.agreement.back().value, 0.97);
   }
 }
 

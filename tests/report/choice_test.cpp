@@ -117,7 +117,9 @@ TEST(Choice, WhatWasMeasuredInNoSteadyStateIsSaidWithTheAnswerAndWithHowSureItIs
   Json run = run_document("staggered", 240);
   EXPECT_FALSE(says(policy_of({full_kv, run}), "steady"));
   run["requests"]["unsteady_state"] = "the queue grows";
-  EXPECT_TRUE(says(policy_of({full_kv, run}), "\nNo steady state: the queue grows.\n"));
+  Json neither = full_kv;
+  neither["requests"]["unsteady_state"] = "the queue grows";
+  EXPECT_TRUE(says(policy_of({neither, run}), "\nNo steady state: the queue grows.\n"));
   const Fact sure = only({compare_document({full_kv, run})}, "How sure is this?");
   EXPECT_TRUE(sure.answer.starts_with("not at all, of a service: no steady state in staggered; by chance: "))
       << sure.answer;
@@ -129,6 +131,14 @@ TEST(Choice, WhatWasMeasuredInNoSteadyStateIsSaidWithTheAnswerAndWithHowSureItIs
   EXPECT_TRUE(
       only({sweep}, "How sure is this?")
           .answer.starts_with("not at all, of a service: no steady state in the best point swept; by chance: "));
+}
+
+TEST(Choice, APolicyInNoSteadyStateIsBehindThoseInOne) {
+  const Json full_kv = run_document("full_kv", 100), slower = run_document("lock_step", 150);
+  Json faster = run_document("staggered", 240);
+  EXPECT_TRUE(only({compare_document({full_kv, slower, faster})}, "Which policy?").answer.starts_with("staggered"));
+  faster["requests"]["unsteady_state"] = "the queue grows";
+  EXPECT_TRUE(only({compare_document({full_kv, slower, faster})}, "Which policy?").answer.starts_with("lock_step"));
 }
 
 TEST(Choice, HowSureASweepIsIsJudgedByThePointThatItsAnswerRestsOn) {

@@ -81,6 +81,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "small.yaml:15:47: schedule.prefix_caching: what requests share in GPU memory is known where they hold "
                 "their full KV and nothing else, and decode policy draft_verify does something else: use full_kv, or "
                 "remove this key"},
+        Refusal{"RoutingSessionsOfNone",
+                {{"cluster:", "cluster:\n  router: session"}},
+                "small.yaml:5:11: cluster.router: session keeps the turns of a session on one replica, and this "
+                "workload's requests belong to none: give workload.sessions or trace.sessions, or use least_loaded"},
         Refusal{"PrefixCachingOfStoredPrompts",
                 {{"  context: 16k", "  prefixes: {count: 2, tokens: 4k tokens}\n  context: 16k"},
                  {"draft_verify, compressor: kvzip, keep_ratio: 0.25, draft_length: 20", "full_kv"},

@@ -50,6 +50,25 @@ TEST(PrefixCaching, WhatIsFoundTakesNoTime) {
   EXPECT_NEAR(found.ttft_s.min(), computed.ttft_s.min() - prefix.ttft_s.min(), 0.02 * found.ttft_s.min());
 }
 
+// With room for all that was said, a session finds on its own replica what one replica alone would have of it.
+TEST(PrefixCaching, SessionsFindOnTheirReplicaWhatOneReplicaAloneHas) {
+  const Sets talk = served(
+      "closed: {concurrency: 12}, context: 3000 tokens, output: 300 tokens, sessions: {turns: 5, growth: 500 tokens, "
+      "think_time: {distribution: exponential, mean: 2 s}, count: 40}",
+      {kOn});
+  const auto found = [&talk](const Sets& more) {
+    Sets sets = talk;
+    sets.insert(sets.end(), more.begin(), more.end());
+    const serving::Measurements m = measure_with(sets);
+    EXPECT_EQ(m.completed, 200U);
+    return m.prefix.on_node_tokens;
+  };
+  const std::int64_t alone = found({});
+  EXPECT_GT(alone, 0);
+  EXPECT_EQ(found({"cluster.replicas=4", "cluster.router=session"}), alone);
+  EXPECT_LT(found({"cluster.replicas=4", "cluster.router=least_loaded"}), alone / 2);
+}
+
 // Ten requests more at once need room for ten prompts of their own, and not for ten prefixes.
 TEST(PrefixCaching, APrefixIsInMemoryOnce) {
   const auto peak = [](const std::string& clients, const Sets& more) {

@@ -5,16 +5,6 @@
 #include <fmt/format.h>
 
 namespace kvsim::cli {
-namespace {
-
-std::string_view path_of(const serving::Request& r) {
-  if (r.path) return models::path_name(*r.path);
-  if (r.resident || r.direct) return "resident";
-  return r.record.rounds > 0 ? "offloaded" : "";
-}
-
-}  // namespace
-
 RequestTable::RequestTable(std::ostream& out) : out_(out) {
   out_ << "request,arrival_s,prompt_tokens,output_tokens,first_token_s,last_token_s,largest_gap_s,path,found_tokens,"
           "stored_tokens,rounds,drafted_tokens,accepted_tokens,verifier_tokens,direct_tokens\n";
@@ -25,14 +15,14 @@ void RequestTable::refused(engine::SimTime arrival) {
   write_those_due();
 }
 
-void RequestTable::finished(const serving::Request& r) {
+void RequestTable::finished(const serving::Request& r, std::string_view path) {
   constexpr std::int64_t kSecond = 1'000'000'000;
   const auto seconds = [](engine::SimTime t) { return fmt::format("{}.{:09}", t.ns / kSecond, t.ns % kSecond); };
   const serving::TokenRecord& tokens = r.record;
   waiting_.push({r.arrival, r.id,
                  fmt::format("{},{},{},{},{},{},{:.9f},{},{},{},{},{},{},{},{}\n", r.id, seconds(r.arrival), r.prompt,
                              r.output, seconds(tokens.first_token), seconds(tokens.last_token), tokens.largest_gap_s,
-                             path_of(r), r.found, r.prefix.tokens, tokens.rounds, tokens.drafted_tokens,
+                             path, r.kv.found(), r.prefix.tokens, r.rounds(), tokens.drafted_tokens,
                              tokens.accepted_tokens, tokens.corrections, tokens.direct_tokens)});
   unfinished_.erase(unfinished_.find(r.arrival));
   write_those_due();

@@ -13,20 +13,19 @@
 namespace kvsim::cli {
 
 /// Columns: request (number in the workload, from 0), arrival_s, prompt_tokens, output_tokens, first_token_s,
-/// last_token_s (since the start of the run), largest_gap_s (between two deliveries of tokens), path (between pools, as
-/// models::path_name has it; of one that is verified, resident where its full KV stayed in GPU memory, else offloaded;
-/// else nothing), found_tokens (of the prompt, in GPU memory at the first admission), stored_tokens (of the prompt,
-/// that were loaded and not computed at the latest admission), rounds (verifications), drafted_tokens, accepted_tokens,
-/// verifier_tokens (that verifications gave themselves), direct_tokens (of decoding and prefill). In order of arrival,
-/// so that it is a trace (format csv) and a recording that `kvsim backtest` reads. A line waits for the requests that
-/// arrived before it: some 150 bytes for each that has finished before one of these.
+/// last_token_s (since the start of the run), largest_gap_s (between two deliveries of tokens), path
+/// (ServingSystem::path_of), found_tokens (of the prompt, in GPU memory at the first admission), stored_tokens (of the
+/// prompt, that were loaded and not computed at the latest admission), rounds (verifications), drafted_tokens,
+/// accepted_tokens, verifier_tokens (that verifications gave themselves), direct_tokens (of decoding and prefill). In
+/// order of arrival, so that it is a trace (format csv) and a recording that `kvsim backtest` reads. A line waits for
+/// the requests that arrived before it: some 150 bytes for each that has finished before one of these.
 class RequestTable : public serving::RequestWatcher {
  public:
   /// Writes the heading to `out`, which must outlive the table, and whose state tells of what could not be written.
   explicit RequestTable(std::ostream& out);
   void arrived(engine::SimTime now) override { unfinished_.insert(now); }
   void refused(engine::SimTime arrival) override;
-  void finished(const serving::Request& request) override;
+  void finished(const serving::Request& request, std::string_view path) override;
   /// Writes the lines that wait for requests which will never finish.
   void close();
 

@@ -80,11 +80,18 @@ bool meets_objectives(const Json& result) {
   return objectives_words(result).empty() || number(result, {"slo", "attainment"}).value_or(0) >= kMetByEnough;
 }
 
+/// How far a run is behind others by what was asked for, whatever its figure: it misses the objectives, or is in no
+/// steady state, of which nobody knows whether it meets them.
+int behind(const Json& result) {
+  if (!unsteady_state(result).empty()) return 2;
+  return meets_objectives(result) ? 0 : 1;
+}
+
 Bests bests_of(const Inputs::Compared& compared) {
-  const bool anyone = std::any_of(compared.results.begin(), compared.results.end(),
-                                  [](const Simulated& run) { return meets_objectives(run.result); });
+  int least = behind(compared.results.front().result);
+  for (const Simulated& run : compared.results) least = std::min(least, behind(run.result));
   const auto best = [&](bool (*of_quality)(const Json&)) {
-    return best_where(compared, [&](const Json& r) { return of_quality(r) && (!anyone || meets_objectives(r)); });
+    return best_where(compared, [&](const Json& r) { return of_quality(r) && behind(r) == least; });
   };
   Bests bests{best(is_lossless), best(is_nearly_lossless), best([](const Json&) { return true; }), {}};
   const auto fastest = best_where(compared, is_lossless);

@@ -34,8 +34,8 @@ using results::kMetByEnough;
 /// Whether so many of a run's requests met the objectives that it may be recommended; true where there are none.
 [[nodiscard]] bool meets_objectives(const Json& result);
 
-/// Positions of the best by the criterion, of those that meet the objectives; where nobody does, of all. None: nobody
-/// has the figure.
+/// Positions of the best by the criterion, of those that meet the objectives in a steady state; where nobody does, of
+/// those in a steady state; where none is, of all. None: nobody has the figure.
 struct Bests {
   std::optional<std::size_t> lossless;         ///< of those whose output is that of full-KV decoding
   std::optional<std::size_t> nearly_lossless;  ///< of those and the nearly lossless

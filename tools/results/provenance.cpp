@@ -19,6 +19,7 @@
 #include "models/schemas.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/fetching.h"
+#include "sim/serving/replica_fleet.h"
 #include "sim/serving/step_parts.h"
 #include "tools/results/scenario_words.h"
 
@@ -229,11 +230,12 @@ std::vector<std::string> traffic_assumptions(const scenario::Scenario& scenario)
         models::SharedPrefixes::block_tokens));
   }
   const bool turns_wait = w.sessions || (w.trace && w.trace->sessions);
-  if (turns_wait && scenario.serving.cluster.replicas > 1 && !scenario.serving.cluster.host_shared) {
+  const serving::ClusterConfig& cluster = scenario.serving.cluster;
+  if (turns_wait && cluster.replicas > 1 && !cluster.host_shared && cluster.router != serving::session_router) {
     said.push_back(fmt::format(
         "A turn goes to any of the {} replicas, by load or in turn, and finds its session's KV only where it was "
-        "served before: no router keeps sessions on their replica.",
-        scenario.serving.cluster.replicas));
+        "served before: cluster.router: session keeps sessions on their replica.",
+        cluster.replicas));
   }
   if (w.sessions && w.closed) {
     said.emplace_back("All users begin their first session at 0 s, and each next one when the one before is over.");
