@@ -3,12 +3,22 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <new>
+#include <system_error>
+#include <thread>
 #include <vector>
 
-#include <boost/asio/post.hpp>
-#include <boost/asio/thread_pool.hpp>
-
 namespace kvsim::planner {
+
+void on_threads(std::size_t threads, const std::function<void()>& work) {
+  std::vector<std::jthread> others;
+  try {
+    for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work);
+  } catch (const std::system_error&) {  // those that are there do the work
+  } catch (const std::bad_alloc&) {
+  }
+  work();
+}
 
 void for_each_index(std::size_t count, int jobs, const std::function<void(std::size_t)>& work) {
   std::vector<std::exception_ptr> errors(count);
@@ -24,14 +34,7 @@ void for_each_index(std::size_t count, int jobs, const std::function<void(std::s
       }
     }
   };
-  const std::size_t workers = std::min<std::size_t>(static_cast<std::size_t>(std::max(jobs, 1)), count);
-  if (workers <= 1) {
-    take();
-  } else {
-    boost::asio::thread_pool pool(workers);
-    for (std::size_t i = 0; i < workers; ++i) boost::asio::post(pool, take);
-    pool.join();
-  }
+  on_threads(std::min<std::size_t>(static_cast<std::size_t>(std::max(jobs, 1)), count), take);
   for (const std::exception_ptr& error : errors) {
     if (error) std::rethrow_exception(error);
   }

@@ -102,8 +102,21 @@ void flush_folder_of(const std::string& path) {
 
 }  // namespace
 
-Journal::Journal(std::string path, int file)
-    : path_(std::move(path)), file_(file), flusher_([this] { flush_until_stopped(); }) {}
+namespace {
+
+/// Gets what was written to the disk; errno, 0 where all is well or the file is of a kind that has none.
+int flushed(int file) {
+  return ::fsync(file) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno;
+}
+
+}  // namespace
+
+Journal::Journal(std::string path, int file) : path_(std::move(path)), file_(file) {
+  try {
+    flusher_ = std::thread([this] { flush_until_stopped(); });
+  } catch (const std::system_error&) {  // no room for a thread: close() gets all of it to the disk
+  }
+}
 
 std::unique_ptr<Journal> Journal::open(const std::string& path) {
   return std::unique_ptr<Journal>(new Journal(path, locked(path)));
@@ -162,7 +175,7 @@ void Journal::flush_until_stopped() {
     if (!unflushed_) return;
     unflushed_ = false;
     guard.unlock();  // nobody waits for the disk
-    const int error = ::fsync(file_) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno;
+    const int error = flushed(file_);
     guard.lock();
     if (error_ == 0) error_ = error;
     changed_.wait_for(guard, kBetweenFlushes, [this] { return stopping_; });
@@ -181,6 +194,7 @@ void Journal::stop() {
 
 void Journal::close() {
   stop();
+  if (unflushed_ && error_ == 0) error_ = flushed(file_);
   if (error_ != 0) fail(path_, error_);
 }
 

@@ -72,8 +72,10 @@ STOPPED = {"run": ["run", "small.yaml", *LONG], "compare": ["compare", "drafting
            "calibrate": ["calibrate", "fit", "linear.csv", "--gpu", "h100-sxm", "--out", "mine.yaml"]}
 POINTS = "id,backend,model_path,system,isl,osl,concurrency,ttft_ms,tpot_ms\na,vllm,llama-3.1-8b,h200,100,20,3,40,5\n"
 FIT = ["calibrate", "fit", "short.csv", "--gpu", "h100-sxm", "--cross-validate", "none"]
-WRITING = {"run": ["run", "small.yaml", "--out"], "compare": ["compare", "drafting.yaml", "--out"], "sweep": [*SWEEP, "--out"],
+WRITING = {"run": ["run", "small.yaml", "--out"], "compare": ["compare", "drafting.yaml", "--jobs", "2", "--out"], "sweep": [*SWEEP, "--out"],
            "capacity": [*SAVED["capacity"][0], "--out"], "plan": ["plan", "drafting.yaml", "--out"],
+           "simulated plan": ["plan", "drafting.yaml", "--simulate", "--jobs", "2", "--out"],
+           "replications": ["run", "small.yaml", "--replications", "16", "--jobs", "2", "--out"],
            "reproduce": [*SAVED["reproduce"][0], "--out"],
            "fit": ["workload", "fit", "made.csv", "--format", "csv", "--out"], "report": ["report", "results", "--out"],
            "generate": ["workload", "generate", "small.yaml", "--requests", "5000", "--out"],
@@ -237,12 +239,19 @@ class Attacks:
 
     def memory(self, draw):
         name = draw.choice(sorted(WRITING))
-        most = int(draw.uniform(60, 400) * 2 ** 20)
+        most = int(2 ** draw.uniform(5.5, 8.7) * 2 ** 20)
+        jobs = draw.choice(["2", "8", "64"])  # there may be no room for so many threads
         with tempfile.TemporaryDirectory() as folder:
             target = pathlib.Path(folder) / FILES.get(name, "out")
-            words = [*WRITING[name], str(target)]
+            words = [jobs if before == "--jobs" else word for before, word in zip(["", *WRITING[name]], WRITING[name])]
+            words.append(str(target))
             process = self.start(words, lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)))
-            err = process.communicate()[1]
+            try:
+                err = process.communicate(timeout=120)[1]
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+                return f"{name} in {most >> 20} MiB", "hang", "hang: no end after 120 s", words
             wrong = self.ended(process, err, words)
             if not wrong and target.exists():
                 wrong = self.half_written(name, target)

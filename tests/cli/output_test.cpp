@@ -315,6 +315,24 @@ TEST_F(OutputTest, RequestsThatDoNotFitTheDiskAreAnErrorAndLeaveNothing) {
   EXPECT_EQ(names(), (Words{"s.yaml"}));
 }
 
+#if !KVSIM_SANITIZED  // whose shadows are terabytes
+// Threads that there is no room for are done without, or the run ends with a message: it never waits for them.
+TEST_F(OutputTest, AMemoryLimitThatLeavesNoRoomForThreadsEndsACommandOneWayOrTheOther) {
+  const std::string command = "\"$KVSIM\" run s.yaml --json --replications 32 --jobs ";
+  const CommandResult all = shell(command + "2", {"", folder()});
+  ASSERT_EQ(all.status, 0) << all.err;
+  for (const char* kilobytes : {"60000", "100000", "300000", "4000000"}) {
+    const CommandResult r = shell(std::string("ulimit -v ") + kilobytes + "; " + command + "32", {"", folder()});
+    if (r.status == 0) {
+      EXPECT_EQ(r.out, all.out) << kilobytes;
+    } else {
+      EXPECT_EQ(r.status, 1) << kilobytes;
+      EXPECT_EQ(r.err, "kvsim: out of memory\n") << kilobytes;
+    }
+  }
+}
+#endif
+
 TEST_F(OutputTest, TwoOutputsInOneFileAreRefused) {
   for (const Words& more :
        {Words{"--out", "o", "--trace-out", "o/result.json"}, Words{"--out", "o", "--requests", "o/../o/resolved.yaml"},

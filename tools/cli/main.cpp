@@ -1,12 +1,15 @@
 // kvsim's entry point: its commands, what a command line means, and what it ends with (signals.h says what the exit
 // status means).
 #include <array>
+#include <cstddef>
+#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <new>
 #include <span>
 
 #include <fmt/format.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include "models/schema/error.h"
@@ -183,11 +186,33 @@ int status_of_current_exception() {
   return kFailed;
 }
 
+/// Takes the stack that commands need while there is memory for it: where a limit on memory leaves none, a stack that
+/// grows ends the program by a signal.
+[[gnu::noinline]] void take_stack() {
+  constexpr std::size_t kBytes = std::size_t{1} << 19U, kPage = 4096;
+  [[maybe_unused]] volatile char room[kBytes];
+  for (std::size_t i = 0; i < kBytes; i += kPage) room[i] = 0;
+}
+
+/// Memory may also end where nothing may be thrown: a JSON document that is taken down asks for some.
+[[noreturn]] void end_without_memory() {
+  try {
+    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    static_cast<void>(write_all(STDERR_FILENO, "kvsim: out of memory\n"));
+    ::_exit(kFailed);
+  } catch (...) {  // what else is thrown there is a defect
+  }
+  std::abort();
+}
+
 }  // namespace
 }  // namespace kvsim::cli
 
 int main(int argc, char** argv) {
   using namespace kvsim::cli;
+  take_stack();
+  std::set_terminate(end_without_memory);
   secure_standard_streams();
   handle_signals();
   try {

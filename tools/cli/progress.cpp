@@ -52,7 +52,10 @@ StatusLine::StatusLine(std::string text)
   note_signals();
   const std::chrono::duration<double> period(seconds_between_lines());
   if (terminal_ || ::isatty(STDERR_FILENO) != 0 || period.count() == 0) return;
-  writer_ = std::thread([this, period] { write_until_stopped(period); });
+  try {
+    writer_ = std::thread([this, period] { write_until_stopped(period); });
+  } catch (const std::system_error&) {  // no room for a thread: nothing is said on the way
+  }
 }
 
 StatusLine::~StatusLine() {

@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include "models/schema/error.h"
+#include "planner/parallel.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
 #include "tools/results/figure_rows.h"
@@ -78,13 +79,7 @@ class Experiments {
     const auto wanted = static_cast<std::size_t>(jobs);
     const std::size_t workers = std::min(wanted, planned_.size());
     const int jobs_each = static_cast<int>(std::max<std::size_t>(1, wanted / workers));
-    if (workers == 1) {
-      work(jobs_each);
-    } else {
-      std::vector<std::thread> threads;
-      for (std::size_t i = 0; i < workers; ++i) threads.emplace_back([this, jobs_each] { work(jobs_each); });
-      for (std::thread& thread : threads) thread.join();
-    }
+    planner::on_threads(workers, [this, jobs_each] { work(jobs_each); });
     if (interrupted()) throw Interrupted();
     for (const std::exception_ptr& error : errors_) {
       if (error) std::rethrow_exception(error);
