@@ -193,9 +193,6 @@ ExperimentResult run_experiment(const scenario::Scenario& scenario, const Experi
                     result.measured.extrapolated_iterations, result.measured.iteration_s.count(),
                     scenario.serving.cluster.profile.name));
   }
-  if (auto unsteady = unsteady_state(result.measured, variation_of_gaps(scenario)); !unsteady.empty()) {
-    result.own_fallbacks.push_back(std::move(unsteady));
-  }
   result.refusals = runs.front().refusals;
   result.timeline = std::move(runs.front().timeline);
   result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -92,8 +92,8 @@ class Evaluation {
     search(c);
     while (c.search.rate <= 0 && enlarge(c)) search(c);
     if (const Probe* best = c.sustained()) price(c, *best);
-    c.margin =
-        model_margin(StatedErrors::built_in(), c.scenario, c.fleet ? &*c.fleet : nullptr, request_.model_confidence);
+    c.margin = model_margin(StatedErrors::built_in(), request_.prices, c.scenario, c.fleet ? &*c.fleet : nullptr,
+                            request_.model_confidence);
   }
 
  private:

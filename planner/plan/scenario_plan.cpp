@@ -106,6 +106,23 @@ std::vector<Cycle> cycles_of(const scenario::Scenario& s, const ScenarioCosts& c
   return cycles;
 }
 
+namespace {
+
+/// What is planned is to run: what a run would refuse of it, whatever its x and batch, is refused before.
+void check_drafting(const scenario::Scenario& s, double keep_ratio) {
+  OperatingPoint least;
+  least.x = 1;
+  least.c = keep_ratio;
+  least.batch.B_c = 1;
+  try {
+    serving::check_configuration(with_plan(s, least).serving);
+  } catch (const serving::ConfigurationError& e) {
+    throw schema::InputError(fmt::format("{}: {}: {}", s.file, e.key(), e.what()));
+  }
+}
+
+}  // namespace
+
 PlanRequest completed(const scenario::Scenario& s, PlanRequest request) {
   check_traffic(s);
   const models::LlmSpec& model = s.serving.model;
@@ -134,6 +151,7 @@ PlanRequest completed(const scenario::Scenario& s, PlanRequest request) {
   } else if (request.keep_ratios.empty()) {
     request.keep_ratios = default_keep_ratios();
   }
+  check_drafting(s, request.keep_ratios.front());
   return request;
 }
 

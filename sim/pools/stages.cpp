@@ -277,6 +277,7 @@ std::string_view PoolSystem::path_of(const serving::Request& request) const {
 
 void PoolSystem::on_finished(PoolRequest& r) {
   log_.finished(r, serving::output_fidelity(config_, decode_, geometry_, *r.request));
+  if (!config_.placement) r.request->prefix.tokens = r.stored;  // for whoever watches requests
   Callback finished = env_.on_finished;
   finished.word = r.request->id;
   finished();

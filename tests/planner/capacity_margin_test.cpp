@@ -26,10 +26,11 @@ TEST(ModelMargin, BuysSoManyTimesTheMachinesAsRequestsMayTakeLonger) {
   fleet.needed = fleet.replicas = 3;
   fleet.headroom = 0.2;  // one replica: 0.4 of the required rate
   const auto replicas = [&](double confidence) {
-    return model_margin(half_to_twice(), s, &fleet, confidence).replicas;
+    return model_margin(half_to_twice(), models::PriceTable::built_in(), s, &fleet, confidence).replicas;
   };
   // Three quarters of requests take at most 2^0.5 as long: 1.414 / 0.4 = 3.54.
-  EXPECT_NEAR(model_margin(half_to_twice(), s, &fleet, 0.75).slower, std::sqrt(2.0), 1e-6);
+  EXPECT_NEAR(model_margin(half_to_twice(), models::PriceTable::built_in(), s, &fleet, 0.75).slower, std::sqrt(2.0),
+              1e-6);
   EXPECT_EQ(replicas(0.75), 4);
   EXPECT_EQ(replicas(0.999), 5);  // 2 / 0.4
   EXPECT_EQ(replicas(0.51), 3);   // 1.014 / 0.4 = 2.5: as many as are needed without
@@ -37,7 +38,7 @@ TEST(ModelMargin, BuysSoManyTimesTheMachinesAsRequestsMayTakeLonger) {
   fleet.replicas = 4;
   fleet.headroom = 0.6;
   EXPECT_EQ(replicas(0.999), 6);
-  EXPECT_EQ(model_margin(half_to_twice(), s, nullptr, 0.9).replicas, 0);
+  EXPECT_EQ(model_margin(half_to_twice(), models::PriceTable::built_in(), s, nullptr, 0.9).replicas, 0);
   fleet.found = false;
   EXPECT_EQ(replicas(0.9), 0);
 }
@@ -48,7 +49,7 @@ TEST(ModelMargin, BuysNoFewerWhereEnginesAreFaster) {
   Fleet fleet;
   fleet.needed = fleet.replicas = 3;
   fleet.headroom = 0.2;
-  const ModelMargin margin = model_margin(errors, testing::quick_chat(), &fleet, 0.9);
+  const ModelMargin margin = model_margin(errors, models::PriceTable::built_in(), testing::quick_chat(), &fleet, 0.9);
   EXPECT_EQ(margin.slower, 1);
   EXPECT_EQ(margin.replicas, 3);
 }

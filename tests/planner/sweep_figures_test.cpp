@@ -89,9 +89,10 @@ planner::sweep::PointResult asked(std::size_t number, double ttft, double half_w
                       number, ttft, attained, half_width)};
 }
 
-Ranking ranked(const std::vector<planner::sweep::PointResult>& points, const char* workload = "arrivals: {rate: 1/s}") {
+Ranking ranked(const std::vector<planner::sweep::PointResult>& points, const char* workload = "arrivals: {rate: 1/s}",
+               const char* more = "slo: {ttft: 2 s}") {
   Sweep sweep = sweep_of(points, points.size());
-  sweep.plan.resolved = fmt::format("workload:\n  {}\n", workload);
+  sweep.plan.resolved = fmt::format("workload:\n  {}\n{}\n", workload, more);
   const Sweep asked = ranked_as_asked(std::move(sweep.plan), std::move(sweep.points));
   return ranking_of(asked, FigureTable(asked));
 }
@@ -123,6 +124,55 @@ TEST(SweepRanking, WithoutObjectivesTheFigureAloneCountsAndAllMayBeEven) {
   EXPECT_FALSE(r.best(0) || r.best(1));  // chance may have chosen
 }
 
+TEST(SweepRanking, AScenarioWithoutObjectivesHasNoneToMeet) {
+  const Ranking r = ranked({asked(0, 2, 0.1, "1"), asked(1, 1, 0.1, "1")}, "arrivals: {rate: 1/s}", "");
+  EXPECT_EQ(r.meeting, std::nullopt);
+  EXPECT_TRUE(r.best(1));
+}
+
+// cost.usd_per_1m_output_tokens of equal machines is as uncertain as their tokens/s.
+TEST(SweepRanking, WhatIsDividedByTokensIsAsUncertainAsThey) {
+  const auto costs = [](std::size_t number, double usd, double half_width) {
+    return planner::sweep::PointResult{
+        number, "",
+        fmt::format(R"({{"throughput":{{"output_tokens_per_s":100}},"cost":{{"usd_per_1m_output_tokens":{}}},)"
+                    R"("confidence":{{"throughput.output_tokens_per_s":{{"half_width_95":{}}}}}}})",
+                    usd, half_width)};
+  };
+  const auto by_cost = [](const std::vector<planner::sweep::PointResult>& points) {
+    Sweep sweep = sweep_of(points, points.size());
+    sweep.metric = "cost.usd_per_1m_output_tokens";
+    return ranking_of(sweep, FigureTable(sweep));
+  };
+  const Ranking r = by_cost({costs(0, 0.30, 2), costs(1, 0.305, 2), costs(2, 0.32, 2)});
+  EXPECT_EQ(r.even, std::vector<std::size_t>{1});  // 0.6 and 0.61 cents together make 0.86
+  EXPECT_TRUE(r.with_interval);
+  EXPECT_FALSE(r.best(2));
+}
+
+TEST(SweepRanking, WhatPrintsAlikeIsEvenAndAFigureWithoutIntervalSaysSo) {
+  const auto shares = [](std::size_t number, double share) {
+    return planner::sweep::PointResult{number, "",
+                                       fmt::format(R"({{"slo":{{"attainment":{}}},"confidence":{{}}}})", share)};
+  };
+  Sweep sweep = sweep_of({shares(0, 1), shares(1, 0.99999999), shares(2, 0.9)}, 3);
+  sweep.metric = "slo.attainment";
+  const Ranking r = ranking_of(sweep, FigureTable(sweep));
+  EXPECT_EQ(r.even, std::vector<std::size_t>{1});
+  EXPECT_FALSE(r.with_interval);
+  EXPECT_EQ(sweep_page(sweep).subtitle.back(), "of this figure no interval is known: a small lead may be chance");
+}
+
+TEST(SweepRanking, OfTheTrafficNoPointIsTheBest) {
+  Sweep sweep = sweep_of({asked(0, 1, 0.1, "1"), asked(1, 2, 0.1, "1")}, 2);
+  sweep.plan.design = planner::sweep::Design::grid({planner::sweep::parse_axis("workload.arrivals.rate=1/s,2/s")});
+  sweep.plan.resolved = "workload: {arrivals: {rate: 1/s}}\n";
+  sweep = ranked_as_asked(std::move(sweep.plan), std::move(sweep.points));
+  EXPECT_FALSE(ranking_of(sweep, FigureTable(sweep)).best(0));
+  EXPECT_EQ(sweep_page(sweep).subtitle.back(),
+            "no point is best: workload.arrivals.rate is the traffic, and latencies are lower with less of it");
+}
+
 planner::sweep::PointResult unsteady(planner::sweep::PointResult point, const std::string& why = "the queue grows") {
   point.result.insert(1, fmt::format(R"("requests":{{"unsteady_state":"{}"}},)", why));
   return point;
@@ -151,7 +201,7 @@ TEST(SweepRanking, WhatIsInNoSteadyStateIsBehindAndIsNotMarked) {
 TEST(SweepRanking, WhoIsBehindForWantOfASteadyStateIsSaid) {
   const auto said = [](const std::vector<planner::sweep::PointResult>& points, bool by_metric = false) {
     Sweep sweep = sweep_of(points, points.size());
-    sweep.plan.resolved = "workload: {arrivals: {rate: 1/s}}\n";
+    sweep.plan.resolved = "workload: {arrivals: {rate: 1/s}}\nslo: {ttft: 2 s}\n";
     if (by_metric) {
       sweep.metric = kMeanTtft;
     } else {
@@ -167,7 +217,7 @@ TEST(SweepRanking, WhoIsBehindForWantOfASteadyStateIsSaid) {
   EXPECT_EQ(said({steady, grows}),
             (Lines{"best, by the lowest latency_s.ttft.mean, of 1 that meets the objectives for 99.0 % of requests: "
                    "point 0 (a.b=1) with 3.00 s",
-                   "in no steady state, and therefore behind all others (Fall-backs say why): point 1"}));
+                   "in no steady state, and therefore behind all others: point 1; of point 1: the queue grows"}));
   EXPECT_EQ(said({missing, grows}).front(),
             "no point in a steady state meets the objectives for 99.0 % of requests; the nearest, for 50.0 %: point 0 "
             "(a.b=1) with 3.00 s");

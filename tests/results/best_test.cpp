@@ -87,7 +87,7 @@ results::Outcome of_policy(const std::string& policy, double ttft_s, std::int64_
   serving::Measurements m;
   m.measured_s = m.capacity_s = 10;
   m.output_tokens = tokens;
-  m.arrived = m.completed = m.completed_measured = 1;
+  m.arrived = m.arrived_measured = m.completed = m.completed_measured = 1;
   m.quality = 0.5;
   m.ttft_s.add(ttft_s);
   m.hbm_peak_bytes = 20'000'000'000;

@@ -74,6 +74,11 @@ Fact gpus_of(const Json& capacity) {
   if (const std::string drafts = draft_settings(capacity); !drafts.empty() && policy.find("full_kv") != 0) {
     f.detail += fmt::format("\nDrafts as in the scenario: {}.", drafts);
   }
+  if (const std::int64_t sure = count(fleet, "replicas_with_model_error"); sure > 0) {
+    const double cost = number_or_nan(fleet, {"usd_per_hour_with_model_error"});
+    f.detail += fmt::format("\nAgainst the error of the model itself: {}{}.", replicas_text(static_cast<double>(sure)),
+                            std::isfinite(cost) ? fmt::format(", {} an hour", usd(cost)) : "");
+  }
   f.detail += pooling(capacity, first);
   return f;
 }

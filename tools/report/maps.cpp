@@ -79,10 +79,7 @@ void add_plan(Section& s, const Json& plan, std::size_t index) {
   s.add(finished(std::move(p), std::move(map), "c \\ x"));
 }
 
-/// How much work there is, which is no choice.
-bool is_load(std::string_view path) {
-  return path.ends_with("arrivals.rate") || path.ends_with("closed.concurrency") || path.ends_with("trace.speed_up");
-}
+using results::is_load;
 
 struct SweepView {
   const Json& sweep;

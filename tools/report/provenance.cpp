@@ -196,7 +196,7 @@ void add_figures(Sureness& sure, const Inputs& inputs) {
   }
   if (assumptions > 0) sure.sentences.push_back(results::counted(assumptions, "assumption") + " listed");
   if (const std::size_t count = fallbacks_of(inputs).size(); count > 0) {
-    sure.sentences.push_back(results::counted(count, "fall-back") + ", such as kernels measured on another machine");
+    sure.sentences.push_back(results::counted(count, "fall-back") + " listed");
   }
   if (assumed_prices > 0) {
     sure.sentences.push_back(fmt::format("{} of {} prices are assumptions", assumed_prices, prices.size()));
@@ -262,7 +262,7 @@ Section provenance(const Inputs& inputs) {
     s.add(List{std::move(title), std::move(a.items)});
   }
   if (auto list = fallbacks_of(inputs); !list.empty()) {
-    s.add(List{"Fall-backs: figures used outside what they were measured on", std::move(list)});
+    s.add(List{"Fall-backs: what was taken for want of something better", std::move(list)});
   }
   Table t = table("Sources of the figures", {{"figure"}, {"value"}, {"source"}, {"reference"}});
   for (const SourcedFigure& f : sources_of(inputs)) {
@@ -293,6 +293,14 @@ Fact how_sure(const Inputs& inputs) {
     const std::string confidence = results::percent(number_or_nan(capacity, {"confidence"}));
     sure.first(fmt::format("the objectives hold with a confidence of {}", confidence));
     sure.sentences.push_back(fmt::format("Fleet: the objectives hold with a confidence of {}", confidence));
+    const Json& all = at(capacity, {"configurations"});
+    const double replicas = all.is_array() && !all.empty()
+                                ? number_or_nan(all.front(), {"fleet", "replicas_with_model_error"})
+                                : std::nan("");
+    if (std::isfinite(replicas) && sure.model.empty()) {
+      sure.model = results::counted(static_cast<std::size_t>(std::clamp(replicas, 0.0, 1e15)), "replica") +
+                   " suffice in spite of its error";
+    }
   }
   constexpr std::size_t most = 6;
   if (sure.sentences.size() > most) {

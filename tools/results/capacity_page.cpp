@@ -303,6 +303,10 @@ Fields<Configuration> fleet_fields(bool placement) {
        {kCount, kLower, "replicas to buy so that they suffice in spite of what backtests missed by"},
        "sure",
        [](const Configuration& c) { return c.margin.replicas; }},
+      {"usd_per_hour_with_model_error",
+       {kDollarsPerHour, kLower, "what these cost, host memory and storage in proportion"},
+       [](const Configuration& c) { return c.margin.usd_per_hour; },
+       kNoPrice},
       {"headroom",
        {kShare, kHigher,
         "by how much the traffic may grow before the objectives break, at least; 0 where it is within the tolerance of "

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include <fmt/format.h>
@@ -143,6 +144,21 @@ std::string margin_sentence(const Configuration& c, double confidence) {
                      load_figure(planner::capacity::load_of(c.scenario), c.rate_per_replica() / m.slower), why, beside);
 }
 
+/// Where another fleet is cheaper once the error of the model is bought for, which one; else nothing.
+std::string cheapest_in_spite_of_error(const CapacityPlan& plan) {
+  const Configuration& first = plan.configurations.front();
+  const auto cost = [](const Configuration& c) {
+    const bool known = c.fleet && c.fleet->found && c.margin.usd_per_hour;
+    return known ? *c.margin.usd_per_hour : std::numeric_limits<double>::infinity();
+  };
+  const auto least = std::min_element(plan.configurations.begin(), plan.configurations.end(),
+                                      [&](const auto& a, const auto& b) { return cost(a) < cost(b); });
+  if (!(cost(*least) < cost(first)) || !std::isfinite(cost(first))) return {};
+  return fmt::format("Bought against that error, {} x {} under {} is cheaper: {}/h, and {} x {} {}/h",
+                     least->margin.replicas, sized_name(*least, machine(*least)), least->policy, dollars(cost(*least)),
+                     first.margin.replicas, sized_name(first, machine(first)), dollars(cost(first)));
+}
+
 std::string length_sentence(const Configuration& c, const planner::capacity::ProbeOptions& options) {
   const Probe* p = c.sustained();
   if (!p) return {};
@@ -250,6 +266,7 @@ std::vector<std::string> capacity_decision(const CapacityPlan& plan) {
                     figure(tokens), dollars(c.usd_per_million), differs));
   }
   lines.push_back(margin_sentence(c, plan.request.model_confidence));
+  if (std::string other = cheapest_in_spite_of_error(plan); !other.empty()) lines.push_back(std::move(other));
   if (!plan.ranked_by_price) {
     lines.emplace_back(plan.request.rate ? "Ordered by GPUs, because a price is missing."
                                          : fmt::format("Ordered by {} per GPU, because a price is missing.",

@@ -347,7 +347,8 @@ std::vector<Competitor> competitors_of(const std::vector<Outcome>& outcomes) {
   std::vector<Competitor> rows;
   for (const Outcome& o : outcomes) {
     const Measurements& m = o.result.measured;
-    rows.push_back({lossless(o.scenario), m.output_tokens > 0, m.refused == 0 && most_finished(m)});
+    rows.push_back(
+        {lossless(o.scenario), m.output_tokens > 0, m.refused == 0 && most_finished(m) && unsteady_state(o).empty()});
   }
   return rows;
 }

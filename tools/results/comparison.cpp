@@ -123,8 +123,8 @@ Json compare_document(const Comparison& comparison, bool timing) {
        "a margin, or the tier as it is) and storage tiers with a capacity"},
       {"best",
        "policies with the best figure of a column, ties within the digits of the table included; none where all are "
-       "equal or fewer than two have one; latencies: of requests that finished, without policies that refused some or "
-       "left most unfinished"},
+       "equal or fewer than two have one; latencies: of requests that finished, without policies that refused some, "
+       "left most unfinished or were in no steady state"},
       {"best_lossless", "the same among policies of lossless output, where the best are lossy; else none"},
       {"left_out", "policies that cannot run on this scenario, and why"},
       {"reasons", reasons}};
@@ -329,6 +329,11 @@ Page compare_page(const Comparison& comparison, bool timing, Labels labels) {
                                         c.decode.keep_ratio, draft_length_text(c.decode)));
   }
   for (std::string& line : remarks(outcomes, timing)) page.subtitle.push_back(std::move(line));
+  for (const Outcome& o : outcomes) {
+    if (std::string why = unsteady_state(o); !why.empty()) {
+      page.subtitle.push_back(fmt::format("no steady state, {}: {}", o.policy, why));
+    }
+  }
 
   const std::vector<Column> columns = columns_of(comparison);
   const std::vector<Competitor> rows = competitors_of(outcomes);

@@ -38,7 +38,7 @@ struct Column {
 struct Competitor {
   bool lossless = false;
   bool served = true;        ///< emitted tokens: without that it competes in no column
-  bool all_finished = true;  ///< refused nothing, and at least half of the requests finished
+  bool all_finished = true;  ///< refused nothing, at least half of the requests finished, and in a steady state
 };
 
 enum class Mark : std::uint8_t { none, best, best_lossless };

@@ -278,6 +278,9 @@ Page run_page(const Outcome& outcome, bool timing) {
   Page page;
   page.title = outcome.scenario.name;
   page.subtitle = {setup_line(outcome.scenario)};
+  if (const std::string why = unsteady_state(outcome); !why.empty()) {
+    page.subtitle.push_back("no steady state: " + why);
+  }
   const Figures f(outcome, timing);
   page.tables = {requests(f), throughput(outcome, f), latency(result, f)};
   if (outcome.scenario.workload.has_sessions()) {

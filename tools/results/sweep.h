@@ -71,16 +71,24 @@ class FigureTable {
 /// The points by rank.
 struct Ranking {
   std::vector<std::size_t> order;  ///< rows, best first; those without the figure are left out
-  /// Rows that the 95 % intervals do not tell from the first, where the figure has such an interval.
+  /// Rows that the 95 % intervals do not tell from the first, where the figure has such an interval, or that print as
+  /// it does.
   std::vector<std::size_t> even;
   /// Rows that meet the objectives, where these count and the scenario has some.
   std::optional<std::size_t> meeting;
-  bool none_steady = false;  ///< steady states rank first, and there is none
+  bool none_steady = false;    ///< steady states rank first, and there is none
+  bool with_interval = false;  ///< of the first's figure
+  /// The axis that is the traffic where requests arrive on their own: of less of it latencies are always lower, so that
+  /// no point is the best. Empty: none is.
+  std::string load;
 
   /// Whether the row is marked as the best: the first, and what is even with it, unless all are or none is steady.
   [[nodiscard]] bool best(std::size_t row) const;
   [[nodiscard]] bool all_even() const { return order.size() > 1 && even.size() + 1 == order.size(); }
 };
+
+/// Whether a key says how much work there is, which is no choice.
+[[nodiscard]] bool is_load(std::string_view path);
 
 Ranking ranking_of(const Sweep& sweep, const FigureTable& figures);
 

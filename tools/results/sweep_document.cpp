@@ -102,6 +102,17 @@ double missed_by(const Sweep& sweep, const FigureTable& figures, std::size_t row
   return sweep.objectives_first && attained < kMetByEnough ? kMetByEnough - attained : 0;
 }
 
+/// Half of the 95 % interval; not a number where none is known. What is divided by tokens/s, or proportional to them,
+/// is as far off as they are.
+double half_width_of(const FigureTable& figures, std::size_t row, std::string_view metric) {
+  const auto half = [&](std::string_view of) { return figures.at(row, fmt::format("{}.{}", of, kHalfWidth)); };
+  const double own = half(metric);
+  const bool by_tokens =
+      metric == "cost.usd_per_1m_output_tokens" || metric == "throughput.output_tokens_per_s_per_gpu";
+  if (std::isfinite(own) || !by_tokens) return own;
+  return half(kThroughput) / figures.at(row, kThroughput) * figures.at(row, metric);
+}
+
 /// Whether a service is asked for at this point, and its run was none.
 bool behind(const Sweep& sweep, const FigureTable& figures, std::size_t row) {
   return sweep.steady_first && !figures.unsteady(row).empty();
@@ -110,17 +121,29 @@ bool behind(const Sweep& sweep, const FigureTable& figures, std::size_t row) {
 }  // namespace
 
 Sweep ranked_as_asked(planner::sweep::Plan plan, std::vector<planner::sweep::PointResult> points) {
-  const bool closed = schema::read_yaml(plan.resolved, "").find_path("workload.closed") != nullptr;
-  return {std::move(plan), std::move(points), std::string(closed ? kThroughput : kMeanTtft), true, !closed};
+  const schema::ConfigNode scenario = schema::read_yaml(plan.resolved, "");
+  const bool closed = scenario.find_path("workload.closed") != nullptr;
+  const schema::ConfigNode* objectives = scenario.find_path("slo");
+  const std::vector<planner::sweep::Axis>& axes = plan.design.axes();
+  const bool asked =
+      (objectives != nullptr && objectives->is_map() && !objectives->entries().empty()) ||
+      scenario.find_path("workload.classes") != nullptr ||
+      std::any_of(axes.begin(), axes.end(), [](const auto& axis) { return axis.path.starts_with("slo"); });
+  return {std::move(plan), std::move(points), std::string(closed ? kThroughput : kMeanTtft), asked, !closed};
+}
+
+bool is_load(std::string_view path) {
+  return path.ends_with("arrivals.rate") || path.ends_with("closed.concurrency") || path.ends_with("trace.speed_up");
 }
 
 bool Ranking::best(std::size_t row) const {
-  if (order.empty() || all_even() || none_steady) return false;
+  if (order.empty() || all_even() || none_steady || !load.empty()) return false;
   return row == order.front() || std::find(even.begin(), even.end(), row) != even.end();
 }
 
 Ranking ranking_of(const Sweep& sweep, const FigureTable& figures) {
-  Ranking ranking{figures.ranked(sweep.metric), {}, {}};
+  Ranking ranking;
+  ranking.order = figures.ranked(sweep.metric);
   std::vector<std::size_t>& order = ranking.order;
   const auto missed = [&](std::size_t row) {
     return std::pair(behind(sweep, figures, row), missed_by(sweep, figures, row));
@@ -133,13 +156,22 @@ Ranking ranking_of(const Sweep& sweep, const FigureTable& figures) {
     ranking.meeting = static_cast<std::size_t>(std::count_if(
         order.begin(), order.end(), [&](std::size_t row) { return missed(row) == std::pair(false, 0.0); }));
   }
-  const std::string interval = fmt::format("{}.{}", sweep.metric, kHalfWidth);
+  if (sweep.steady_first) {
+    for (const planner::sweep::Axis& axis : sweep.plan.design.axes()) {
+      if (is_load(axis.path) && axis.values.size() > 1) ranking.load = axis.path;
+    }
+  }
   const std::size_t first = order.front();
+  const auto value = [&](std::size_t row) { return figures.at(row, sweep.metric); };
   for (const std::size_t row : order) {
     if (row == first || missed(row) != missed(first)) continue;
-    const double apart = std::abs(figures.at(row, sweep.metric) - figures.at(first, sweep.metric));
-    if (apart <= std::hypot(figures.at(row, interval), figures.at(first, interval))) ranking.even.push_back(row);
+    const double apart = std::abs(value(row) - value(first));
+    const double chance =
+        std::hypot(half_width_of(figures, row, sweep.metric), half_width_of(figures, first, sweep.metric));
+    const bool printed_alike = printed_figure(sweep.metric, value(row)) == printed_figure(sweep.metric, value(first));
+    if (apart <= chance || printed_alike) ranking.even.push_back(row);
   }
+  ranking.with_interval = std::isfinite(half_width_of(figures, first, sweep.metric));
   return ranking;
 }
 

@@ -211,8 +211,11 @@ std::vector<std::string> unsteady_words(const Sweep& sweep, const FigureTable& f
     if (!figures.unsteady(row).empty()) behind.push_back(row);
   }
   if (behind.empty()) return {};
-  return {fmt::format("in no steady state, and therefore behind all others (Fall-backs say why): {}",
-                      point_numbers(sweep, behind))};
+  const std::size_t named = *std::min_element(behind.begin(), behind.end(), [&](std::size_t a, std::size_t b) {
+    return sweep.points[a].point < sweep.points[b].point;
+  });
+  return {fmt::format("in no steady state, and therefore behind all others: {}; of point {}: {}",
+                      point_numbers(sweep, behind), sweep.points[named].point, figures.unsteady(named))};
 }
 
 /// Which point is best, by what, and which others may as well be.
@@ -242,11 +245,21 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
                                 ? fmt::format(", of {} that meet{} the objectives for {} of requests", *ranking.meeting,
                                               *ranking.meeting == 1 ? "s" : "", percent(kMetByEnough))
                                 : std::string();
-  words.push_back(fmt::format("{}, {}{}: {}", ranking.all_even() ? "first" : "best", by, among, of_best));
-  if (ranking.all_even()) {
-    words.emplace_back("no point is best: the 95 % intervals tell none from it");
+  const bool marked = !ranking.all_even() && ranking.load.empty();
+  words.push_back(fmt::format("{}, {}{}: {}", marked ? "best" : "first", by, among, of_best));
+  const char* why = ranking.with_interval ? "the 95 % intervals tell" : "what is printed tells";
+  if (!ranking.load.empty()) {
+    words.push_back(
+        fmt::format("no point is best: {} is the traffic, and latencies are lower with less of it", ranking.load));
+  } else if (ranking.all_even()) {
+    words.push_back(fmt::format("no point is best: {} none from it", why));
   } else if (!ranking.even.empty()) {
-    words.push_back(fmt::format("even with it, within the 95 % intervals: {}", point_numbers(sweep, ranking.even)));
+    words.push_back(fmt::format("even with it, {}: {}",
+                                ranking.with_interval ? "within the 95 % intervals" : "as printed",
+                                point_numbers(sweep, ranking.even)));
+  }
+  if (marked && !ranking.with_interval && ranking.order.size() > 1) {
+    words.emplace_back("of this figure no interval is known: a small lead may be chance");
   }
   return with_unsteady();
 }

@@ -22,6 +22,9 @@ struct Outcome {
   std::string policy;  ///< of a comparison, as asked for; else empty
 };
 
+/// Why what was measured is no steady state (planner::unsteady_state); empty where nothing speaks against one.
+std::string unsteady_state(const Outcome& outcome);
+
 /// Output tokens per second, over all replicas or nodes. 0 where no time was measured.
 double output_tokens_per_s(const planner::ExperimentResult& result);
 

@@ -171,9 +171,7 @@ Metrics request_metrics() {
       {"requests.unsteady_state", kText, kNeither,
        "why what was measured is no steady state: a queue that grew or drained, or nothing that finished; empty where "
        "nothing speaks against one",
-       [](const View& v) {
-         return Figure{planner::unsteady_state(v.measured(), planner::variation_of_gaps(v.outcome.scenario))};
-       }},
+       [](const View& v) { return Figure{unsteady_state(v.outcome)}; }},
       {"throughput.output_tokens_per_s", kTokensPerS, kHigher, "output tokens, over all replicas or nodes",
        per_second([](const View& v) { return v.measured().output_tokens; })},
       {"throughput.total_tokens_per_s", kTokensPerS, kHigher,
