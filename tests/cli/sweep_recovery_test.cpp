@@ -149,6 +149,19 @@ TEST_F(SweepRecoveryTest, SigintKeepsWhatIsFinishedAndResumeGoesOn) {
   expect_same_files("whole", "o");
 }
 
+// While points are checked, before the first of them is simulated, there is nothing that could go on.
+TEST_F(SweepRecoveryTest, SigintBeforeTheFirstPointSavesNothingAndSaysSo) {
+  write("s.yaml", tiny_scenario());
+  Child child({KVSIM_BINARY, "sweep", "s.yaml", "--vary", "run.seed=1:200000:1", "--out", "o", "--jobs", "1"},
+              {"", folder()});
+  while (!std::filesystem::exists(folder() + "/o")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ::kill(child.id(), SIGINT);
+  const CommandResult r = child.wait();
+  EXPECT_EQ(r.status, 130);
+  EXPECT_EQ(r.err, "kvsim: interrupted, no results written\n");
+  EXPECT_EQ(names(), (Words{"s.yaml"}));
+}
+
 TEST_F(SweepRecoveryTest, AFolderThatCannotBeWrittenIsRefusedByTheJournalsName) {
   for (const Words& words : {Words{"--out", "/proc"}, {"--out", "/proc", "--resume"}}) {
     const CommandResult r = sweep(words);
