@@ -162,6 +162,28 @@ TEST_F(SweepRecoveryTest, SigintBeforeTheFirstPointSavesNothingAndSaysSo) {
   EXPECT_EQ(names(), (Words{"s.yaml"}));
 }
 
+// $$ stays the number of the process that the shell becomes. No process has the number 1 followed by nine zeros.
+TEST_F(SweepRecoveryTest, WhatAKilledSweepLeftHalfWrittenGoesAndNothingElse) {
+  write("o/.sweep.json.1000000000-3.tmp", "{");
+  write("o/.resolved.yaml.1000000000-12.tmp", "");
+  const Words others{"o/.points.jsonl.1-0.tmp",         "o/.result.json.1000000000-3.tmp",
+                     "o/.sweep.json.1000000000-.tmp",   "o/.sweep.json.1000000000-03.tmp",
+                     "o/.sweep.json.1000000000-3.tmp~", "o/.sweep.json.-1000000000-3.tmp",
+                     "o/sweep.json.1000000000-3.tmp"};
+  for (const std::string& other : others) write(other, "mine");
+  const CommandResult r = shell(
+      "for n in 0 1 2; do touch o/.points.jsonl.$$-$n.tmp; done; exec \"$KVSIM\" sweep s.yaml --vary "
+      "decode.draft_length=4,8 --out o",
+      {"", folder()});
+  EXPECT_EQ(r.status, 0) << r.err;
+  Words expected{"o", "o/points.jsonl", "o/resolved.yaml", "o/sweep.csv", "o/sweep.json", "s.yaml"};
+  expected.insert(expected.end(), others.begin(), others.end());
+  std::sort(expected.begin(), expected.end());
+  Words there = names();
+  std::sort(there.begin(), there.end());
+  EXPECT_EQ(there, expected);
+}
+
 TEST_F(SweepRecoveryTest, AFolderThatCannotBeWrittenIsRefusedByTheJournalsName) {
   for (const Words& words : {Words{"--out", "/proc"}, {"--out", "/proc", "--resume"}}) {
     const CommandResult r = sweep(words);

@@ -145,6 +145,7 @@ class Sitting {
       inputs.push_back(options.points);
       folder_.emplace(options.out, files_written(), std::move(inputs));
       journal_ = Journal::open(journal_in(options.out));  // before anybody looks what is in it
+      folder_->remove_leftovers();
       sweep::JournalContents contents = earlier(*journal_, options, plan);
       done_ = std::move(contents.points);
       bytes_ = contents.bytes;
@@ -245,6 +246,7 @@ void merge_sweeps(Console& console, SweepOptions options) {
   if (!options.out.empty()) {
     folder.emplace(options.out, files_written(), journals);
     journal = Journal::open(journal_in(options.out));
+    folder->remove_leftovers();
     refuse_existing(*journal, journal_in(options.out));
     journal->begin(result.plan);
     for (const PointResult& point : result.points) journal->append(point);
