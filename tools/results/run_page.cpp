@@ -278,6 +278,8 @@ Page run_page(const Outcome& outcome, bool timing) {
   Page page;
   page.title = outcome.scenario.name;
   page.subtitle = {setup_line(outcome.scenario)};
+  const serving::ServingConfig& config = outcome.scenario.serving;
+  if (config.placement && config.cluster.replicas > 1) page.subtitle.push_back(tiers_text(config));
   const Figures f(outcome, timing);
   page.tables = {requests(f), throughput(outcome, f), latency(result, f)};
   if (outcome.scenario.workload.has_sessions()) {
