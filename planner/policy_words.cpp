@@ -44,10 +44,10 @@ using PolicyWords = std::vector<PolicyWord>;
                           const PolicyWords& words) {
   Names names;
   for (const PolicyWord& word : words) names.push_back(word.name);
-  const std::string near = schema::nearest(name, names);
-  throw schema::InputError(fmt::format("--policies: unknown {} \"{}\"{}, expected {}{}", kind, name, where,
-                                       near.empty() ? "one of " : fmt::format("{} or another of ", near),
-                                       fmt::join(names, ", ")));
+  const Names near = schema::nearest(name, names);
+  throw schema::InputError(fmt::format(
+      "--policies: unknown {} \"{}\"{}, expected {}{}", kind, name, where,
+      near.empty() ? "one of " : fmt::format("{} or another of ", fmt::join(near, ", ")), fmt::join(names, ", ")));
 }
 
 std::string name_in(const std::string& policy) {

@@ -142,9 +142,9 @@ const ConfigNode& base_of(const ConfigNode& entry, std::string_view path) {
 }
 
 std::string unknown_name(EntryKind kind, std::string_view name, const std::vector<std::string>& names) {
-  const std::string near = schema::nearest(name, names);
-  const std::string hint = near.empty() ? std::string() : fmt::format(" did you mean \"{}\"?", near);
-  return fmt::format("unknown {} \"{}\";{} `kvsim list {}` names them all", singular(kind), name, hint, plural(kind));
+  const std::string meant = schema::did_you_mean(schema::nearest(name, names));
+  return fmt::format("unknown {} \"{}\";{}{} `kvsim list {}` names them all", singular(kind), name,
+                     meant.empty() ? "" : " ", meant, plural(kind));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "models/schema/error.h"
+#include "models/schema/not_modelled.h"
 #include "models/schema/scalar_spec.h"
 
 namespace kvsim::models::imports {
@@ -189,7 +190,8 @@ void append(ConfigNode& entry, const char* key, const ConfigNode& value) {
 }
 
 void refuse(const ConfigNode& at, std::string_view field, std::string_view what) {
-  throw InputError(at.origin(), fmt::format("{}: {}, which kvsim does not model", field, what));
+  throw InputError(at.origin(),
+                   fmt::format("{}: {}, which kvsim does not model ({})", field, what, schema::kWhereNotModelled));
 }
 
 }  // namespace kvsim::models::imports

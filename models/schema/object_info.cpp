@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/schema/not_modelled.h"
 #include "models/schema/spelling.h"
 
 namespace kvsim::schema {
@@ -16,6 +17,13 @@ std::vector<std::string> key_names(const ObjectInfo& info) {
   std::vector<std::string> names;
   for (const FieldInfo& field : info.fields) names.push_back(field.name);
   return names;
+}
+
+/// What follows on an unknown key: what it may be, or that there is nothing of the kind.
+std::string meant_by(const std::string& key, const ObjectInfo& info) {
+  const std::vector<std::string> names = key_names(info);
+  if (is_not_modelled(key) && nearest(key, names).empty()) return fmt::format("; {}", kWhereNotModelled);
+  return suggest(key, names);
 }
 
 std::string list_of(const std::vector<std::string>& keys) {
@@ -113,9 +121,8 @@ std::vector<const ConfigNode*> match_fields(const ObjectInfo& info, const Config
   for (const auto& entry : node.entries()) {
     const std::size_t index = index_of(entry.key, entry.key_origin.line() == 0);
     if (index == info.fields.size()) {
-      throw InputError(
-          entry.key_origin, context.path,
-          fmt::format("unknown key \"{}\" of {}{}", entry.key, info.name, suggest(entry.key, key_names(info))));
+      throw InputError(entry.key_origin, context.path,
+                       fmt::format("unknown key \"{}\" of {}{}", entry.key, info.name, meant_by(entry.key, info)));
     }
     if (entry.value.is_null()) {
       throw InputError(entry.key_origin, context.join(entry.key),

@@ -1,7 +1,7 @@
 #include "models/schema/spelling.h"
 
 #include <algorithm>
-#include <vector>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -42,25 +42,45 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-std::string nearest(std::string_view word, std::span<const std::string> candidates) {
+std::vector<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
+  constexpr std::size_t shortest_beginning = 3;
+  std::vector<std::string> begun;
+  if (word.size() >= shortest_beginning) {
+    std::copy_if(candidates.begin(), candidates.end(), std::back_inserter(begun), [&](const std::string& candidate) {
+      return candidate.size() > word.size() && folded(candidate.substr(0, word.size())) == folded(word);
+    });
+  }
+  if (!begun.empty()) return begun;
   constexpr std::size_t longest = 64;  // nobody misspells more; bounds the quadratic distance
   if (word.size() > longest) return {};
   std::size_t best = std::max<std::size_t>(1, word.size() / 3) + 1;
-  std::string found;
+  std::vector<std::string> found;
   for (const std::string& candidate : candidates) {
     const std::size_t distance = edit_distance(word, candidate);
     if (distance < best && distance < std::max(word.size(), candidate.size())) {
       best = distance;
-      found = candidate;
+      found = {candidate};
     }
   }
   return found;
 }
 
+std::string did_you_mean(const std::vector<std::string>& near) {
+  constexpr std::size_t most = 3;
+  if (near.empty()) return {};
+  std::string names = fmt::format("\"{}\"", near.front());
+  const std::size_t named = std::min(near.size(), most);
+  for (std::size_t i = 1; i < named; ++i) {
+    names += fmt::format("{}\"{}\"", i + 1 == near.size() ? " or " : ", ", near[i]);
+  }
+  if (near.size() > most) names += fmt::format(" or {} more", near.size() - most);
+  return fmt::format("did you mean {}?", names);
+}
+
 std::string suggest(std::string_view word, std::span<const std::string> candidates) {
   if (candidates.empty()) return {};
-  const std::string near = nearest(word, candidates);
-  if (!near.empty()) return fmt::format("; did you mean \"{}\"?", near);
+  const std::string meant = did_you_mean(nearest(word, candidates));
+  if (!meant.empty()) return "; " + meant;
   if (candidates.size() == 1) return fmt::format("; expected {}", candidates.front());
   return fmt::format("; expected one of {}", fmt::join(candidates, ", "));
 }

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace kvsim::schema {
 
@@ -11,9 +12,13 @@ namespace kvsim::schema {
 /// neighbours; a difference in case alone counts one for the whole word.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The candidate nearest to `word` if it is near enough to be meant (a third of the word, at least one edit; ties: the
-/// first), else empty.
-std::string nearest(std::string_view word, std::span<const std::string> candidates);
+/// What may be meant by `word`: the candidates of which three or more letters are the beginning, "h100" of "h100-nvl"
+/// and "h100-sxm", in their order; where there is none, the nearest if it is near enough (a third of the word, at least
+/// one edit; ties: the first), else nothing.
+std::vector<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
+
+/// `did you mean "x"?`, `did you mean "x" or "y"?`; of more than three, three and how many others; of none, empty.
+std::string did_you_mean(const std::vector<std::string>& near);
 
 /// `; did you mean "x"?` where something is near, else `; expected one of a, b, c`: the end of a message.
 std::string suggest(std::string_view word, std::span<const std::string> candidates);

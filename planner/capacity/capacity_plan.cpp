@@ -42,7 +42,8 @@ void check(const Scenario& s, const CapacityRequest& request) {
   }
   if (s.workload.trace && !(trace_rate(s) > 0)) {
     throw InputError(
-        fmt::format("{}: the trace has no time between its requests, so its rate cannot be changed", s.file));
+        fmt::format("{}: there is no time between the first request and the last, so that no rate can be made of them",
+                    s.workload.trace->path));
   }
   if (request.n_minus_1 && !request.rate) {
     throw InputError(load_of(s) == Load::users

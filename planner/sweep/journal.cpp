@@ -59,6 +59,12 @@ std::string sealed(std::string_view object) {
   return fmt::format("{}{}{}{}", object, kSeal, checksum(object), kSealEnd);
 }
 
+/// Whether it ends like a line of a journal, whatever the checksum.
+static bool has_seal(std::string_view line) {
+  const std::size_t end = kDigits + kSealEnd.size();
+  return line.ends_with(kSealEnd) && line.size() > end && line.substr(0, line.size() - end).ends_with(kSeal);
+}
+
 bool is_intact(std::string_view line) {
   const std::size_t seal = kSeal.size() + kDigits + kSealEnd.size();
   if (line.size() < seal) return false;
@@ -273,17 +279,25 @@ class Reader {
   }
 
  private:
+  [[noreturn]] static void refuse_damaged(const schema::Origin& origin) {
+    throw schema::InputError(origin,
+                             "damaged: its checksum is another one, and it says which sweep this is: begin anew in "
+                             "another folder, or remove this file");
+  }
+
   void read_plan(std::string_view line, const schema::Origin& origin) {
+    constexpr std::string_view kBeginning = R"({"schema_version":)";
+    if (has_seal(line) && !is_intact(line)) refuse_damaged(origin);
     JournalContents contents;
     try {
       contents.plan = to_plan(line);
     } catch (const schema::InputError& error) {
       throw schema::InputError(origin, error.what());
     } catch (const std::exception&) {
+      if (line.starts_with(kBeginning)) refuse_damaged(origin);
       throw schema::InputError(origin, "not the first line of a sweep's journal");
     }
-    if (!is_intact(line))
-      throw schema::InputError(origin, "damaged: its checksum is another one, and it says which sweep this is");
+    if (!is_intact(line)) refuse_damaged(origin);
     seen_.resize(contents.plan.design.size());
     contents_ = std::move(contents);
   }

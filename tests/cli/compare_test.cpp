@@ -70,6 +70,20 @@ TEST_F(CompareTest, AllTakesThePoliciesOfTheScenariosKind) {
             (Words{"full_recompute", "prefix_cache", "full_reuse", "epic", "cacheblend", "selective"}));
 }
 
+TEST_F(CompareTest, APolicyThatNobodyAskedForIsNotBlamedOnTheOption) {
+  write("s.yaml",
+        edited(edited(tiny_scenario(), "policy: draft_verify, compressor: kvzip, keep_ratio: 0.2, draft_length: 8",
+                      "policy: full_kv"),
+               "policy: staggered", "policy: fcfs"));
+  const CommandResult r = run({"compare", "s.yaml"});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_EQ(r.err,
+            "kvsim: s.yaml: compared by default are full_kv, lossy, draft_verify:lock_step, "
+            "draft_verify:sequential_verify, draft_verify:staggered, and lossy cannot run on this scenario: decode "
+            "policy lossy needs a compressor; --policies says what to compare, --policies all takes every policy that "
+            "can run\n");
+}
+
 TEST_F(CompareTest, AllStandsAlone) {
   const CommandResult r = run({"compare", "nowhere.yaml", "--policies", "full_kv,all"});
   EXPECT_EQ(r.status, 2);

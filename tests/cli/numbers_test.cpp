@@ -18,6 +18,18 @@ TEST(NumbersTest, ThousandsStandApart) {
   EXPECT_EQ(with_commas("12345.678"), "12,345.678");
 }
 
+TEST(NumbersTest, WhatIsCountedIsOneOrSeveral) {
+  EXPECT_EQ(counted(1, "request"), "1 request");
+  EXPECT_EQ(counted(0, "request"), "0 requests");
+  EXPECT_EQ(counted(2400, "request"), "2,400 requests");
+}
+
+TEST(NumbersTest, ThousandsOfDollarsStandApart) {
+  EXPECT_EQ(dollars(7.5), "$7.50");
+  EXPECT_EQ(dollars(102749260), "$102,749,260.00");
+  EXPECT_EQ(dollars(std::nullopt), "-");
+}
+
 TEST(NumbersTest, FiguresHaveFourDigits) {
   EXPECT_EQ(figure(0), "0");
   EXPECT_EQ(figure(116), "116.0");

@@ -53,16 +53,20 @@ TEST_F(PlacementTest, SweepsOverItsKeysAndRanksByItsFigures) {
 }
 
 TEST_F(PlacementTest, OfSeveralReplicasItIsSaidWhoseATierIs) {
-  const auto first_lines = [this](const std::string& shared) {
-    const CommandResult r = run({"compare", "p.yaml", "--policies", "lru,lfu", "--set", "cluster.replicas=2", "--set",
-                                 "cluster.host.memory=3 GB", "--set", "cluster.host.shared=" + shared, "--set",
-                                 "cluster.storage.0.shared=true", "--set", "cluster.storage.1.shared=true"});
+  const auto first_lines = [this](std::vector<std::string> words, const std::string& shared) {
+    words.insert(words.end(), {"--set", "cluster.replicas=2", "--set", "cluster.host.memory=3 GB", "--set",
+                               "cluster.host.shared=" + shared, "--set", "cluster.storage.0.shared=true", "--set",
+                               "cluster.storage.1.shared=true"});
+    const CommandResult r = run(words);
     EXPECT_EQ(r.status, 0) << r.err;
-    return r.out.substr(0, 400);
+    return r.out.substr(0, 500);
   };
-  const std::string shared = first_lines("true"), own = first_lines("false");
-  EXPECT_NE(shared.find("host memory 6.00 GB shared by 2 replicas, ssd"), std::string::npos) << shared;
-  EXPECT_NE(own.find("host memory 3.00 GB a replica, ssd"), std::string::npos) << own;
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"compare", "p.yaml", "--policies", "lru,lfu"}, {"run", "p.yaml"}, {"check", "p.yaml"}}) {
+    const std::string shared = first_lines(words, "true"), own = first_lines(words, "false");
+    EXPECT_NE(shared.find("host memory 6.00 GB shared by 2 replicas, ssd"), std::string::npos) << shared;
+    EXPECT_NE(own.find("host memory 3.00 GB a replica, ssd"), std::string::npos) << own;
+  }
 }
 
 TEST_F(PlacementTest, UnknownPoliciesAreRefusedWithTheNearest) {

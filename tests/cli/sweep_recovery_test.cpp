@@ -149,6 +149,41 @@ TEST_F(SweepRecoveryTest, SigintKeepsWhatIsFinishedAndResumeGoesOn) {
   expect_same_files("whole", "o");
 }
 
+// While points are checked, before the first of them is simulated, there is nothing that could go on.
+TEST_F(SweepRecoveryTest, SigintBeforeTheFirstPointSavesNothingAndSaysSo) {
+  write("s.yaml", tiny_scenario());
+  Child child({KVSIM_BINARY, "sweep", "s.yaml", "--vary", "run.seed=1:200000:1", "--out", "o", "--jobs", "1"},
+              {"", folder()});
+  while (!std::filesystem::exists(folder() + "/o")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ::kill(child.id(), SIGINT);
+  const CommandResult r = child.wait();
+  EXPECT_EQ(r.status, 130);
+  EXPECT_EQ(r.err, "kvsim: interrupted, no results written\n");
+  EXPECT_EQ(names(), (Words{"s.yaml"}));
+}
+
+// $$ stays the number of the process that the shell becomes. No process has the number 1 followed by nine zeros.
+TEST_F(SweepRecoveryTest, WhatAKilledSweepLeftHalfWrittenGoesAndNothingElse) {
+  write("o/.sweep.json.1000000000-3.tmp", "{");
+  write("o/.resolved.yaml.1000000000-12.tmp", "");
+  const Words others{"o/.points.jsonl.1-0.tmp",         "o/.result.json.1000000000-3.tmp",
+                     "o/.sweep.json.1000000000-.tmp",   "o/.sweep.json.1000000000-03.tmp",
+                     "o/.sweep.json.1000000000-3.tmp~", "o/.sweep.json.-1000000000-3.tmp",
+                     "o/sweep.json.1000000000-3.tmp"};
+  for (const std::string& other : others) write(other, "mine");
+  const CommandResult r = shell(
+      "for n in 0 1 2; do touch o/.points.jsonl.$$-$n.tmp; done; exec \"$KVSIM\" sweep s.yaml --vary "
+      "decode.draft_length=4,8 --out o",
+      {"", folder()});
+  EXPECT_EQ(r.status, 0) << r.err;
+  Words expected{"o", "o/points.jsonl", "o/resolved.yaml", "o/sweep.csv", "o/sweep.json", "s.yaml"};
+  expected.insert(expected.end(), others.begin(), others.end());
+  std::sort(expected.begin(), expected.end());
+  Words there = names();
+  std::sort(there.begin(), there.end());
+  EXPECT_EQ(there, expected);
+}
+
 TEST_F(SweepRecoveryTest, AFolderThatCannotBeWrittenIsRefusedByTheJournalsName) {
   for (const Words& words : {Words{"--out", "/proc"}, {"--out", "/proc", "--resume"}}) {
     const CommandResult r = sweep(words);

@@ -113,6 +113,34 @@ std::size_t lines_in(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
+// A rate takes two requests, a variation two gaps: nothing is no 0.
+TEST_F(WorkloadTest, OneRequestHasNoRate) {
+  const std::string one = "arrival_s,prompt_tokens,output_tokens\n5,100,10\n";
+  write("one.csv", one);
+  const Words words{"workload", "info", "one.csv", "--format", "csv"};
+  const std::string page = run(words).out;
+  EXPECT_NE(page.find("-  no time passes between the first request and the last"), std::string::npos) << page;
+  EXPECT_EQ(page.find("/s"), std::string::npos) << page;
+  Words json = words;
+  json.emplace_back("--json");
+  Json doc = Json::parse(run(json).out);
+  EXPECT_TRUE(doc["rate_per_s"].is_null() && doc["gap_cv"].is_null()) << doc;
+  write("one.csv", one + "7,100,10\n");
+  doc = Json::parse(run(json).out);
+  EXPECT_EQ(doc["rate_per_s"], 0.5);
+  EXPECT_TRUE(doc["gap_cv"].is_null());
+  write("one.csv", one + "7,100,10\n9,100,10\n");
+  EXPECT_EQ(Json::parse(run(json).out)["gap_cv"], 0);
+  write("s.yaml",
+        "name: one\nmodel: llama-3.1-8b\ncluster: {gpu: {type: h100-sxm}}\n"
+        "workload: {trace: {path: one.csv, format: csv}}\ndecode: {policy: full_kv}\nslo: {ttft_p99: 2 s}\n"
+        "run: {warmup: 0 s}\n");
+  write("one.csv", one);
+  const CommandResult r = run({"capacity", "s.yaml"});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_NE(r.err.find("one.csv: there is no time between the first request and the last"), std::string::npos) << r.err;
+}
+
 TEST_F(WorkloadTest, ALogIsReadByTheNamesOfItsColumns) {
   write("log.jsonl", "{\"ts\": 1700000000, \"in\": 100, \"out\": 5}\n{\"ts\": 1700000002, \"in\": 300, \"out\": 5}\n");
   const CommandResult r =

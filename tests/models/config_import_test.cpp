@@ -576,36 +576,42 @@ TEST(ConfigImport, ExpertsInMxfp4AreHeldAsSuch) {
   ASSERT_EQ(imported.remarks.size(), 1U);
 }
 
+const std::string listed = " (docs/overview.md lists what is not modelled, and what to use instead)";
+
 TEST(ConfigImport, WhatCannotBeSaidIsRefusedAtItsField) {
   const auto dense = [](const std::string& line) { return refusal(with(kDense, "", line)); };
   EXPECT_EQ(
       dense("\"sliding_window\": 4096"),
       "config.json:2:21: sliding_window: a sliding window that no field gives to a part of the layers, which kvsim "
-      "does not model");
+      "does not model" +
+          listed);
   EXPECT_EQ(dense("\"sliding_window\": 4096, \"use_sliding_window\": false"), "read");
   EXPECT_EQ(dense("\"sliding_window\": 4096, \"sliding_window_pattern\": 100"),
-            "config.json:2:21: sliding_window: a sliding window in every layer, which kvsim does not model");
+            "config.json:2:21: sliding_window: a sliding window in every layer, which kvsim does not model" + listed);
   EXPECT_EQ(dense("\"sliding_window\": 4096, \"layer_types\": [\"full_attention\", \"sliding_attention\"]"),
             "config.json:2:42: layer_types: 2 of them for 32 layers");
-  EXPECT_EQ(dense("\"use_double_wide_mlp\": true"),
-            "config.json:2:26: use_double_wide_mlp: layers that differ from each other, which kvsim does not model");
+  EXPECT_EQ(
+      dense("\"use_double_wide_mlp\": true"),
+      "config.json:2:26: use_double_wide_mlp: layers that differ from each other, which kvsim does not model" + listed);
   EXPECT_EQ(dense("\"layer_types\": [\"full_attention\", \"linear_attention\"]"),
-            "config.json:2:37: layer_types: \"linear_attention\", which kvsim does not model");
+            "config.json:2:37: layer_types: \"linear_attention\", which kvsim does not model" + listed);
   EXPECT_EQ(dense("\"index_topk\": 2048"),
-            "config.json:2:17: index_topk: a sparse indexer, which kvsim does not model");
+            "config.json:2:17: index_topk: a sparse indexer, which kvsim does not model" + listed);
   EXPECT_EQ(dense("\"attn_type_list\": [1, 0]"),
-            "config.json:2:25: attn_type_list: attention of type 0, which kvsim does not model");
-  EXPECT_EQ(dense("\"num_kv_shared_layers\": 2"),
-            "config.json:2:27: num_kv_shared_layers: layers that share another's KV, which kvsim does not model");
+            "config.json:2:25: attn_type_list: attention of type 0, which kvsim does not model" + listed);
+  EXPECT_EQ(
+      dense("\"num_kv_shared_layers\": 2"),
+      "config.json:2:27: num_kv_shared_layers: layers that share another's KV, which kvsim does not model" + listed);
   EXPECT_EQ(dense("\"kv_lora_rank\": 512"),
-            "config.json:2:19: kv_lora_rank: latent attention, which kvsim does not model");
+            "config.json:2:19: kv_lora_rank: latent attention, which kvsim does not model" + listed);
   EXPECT_EQ(refusal(with(kLatent, "", "\"index_n_heads\": 64, \"index_head_dim\": 128")),
             "config.json:2:20: index_n_heads: an indexer without the number of tokens that it selects (index_topk), "
-            "which kvsim does not model");
+            "which kvsim does not model" +
+                listed);
   EXPECT_EQ(refusal(with(kLatent, "moe_layer_freq", "\"moe_layer_freq\": 2")),
-            "config.json:9:21: moe_layer_freq: experts in some layers alone, which kvsim does not model");
+            "config.json:9:21: moe_layer_freq: experts in some layers alone, which kvsim does not model" + listed);
   EXPECT_EQ(refusal(with(kDense, "mlp_bias", "\"mlp_bias\": true")),
-            "config.json:7:15: mlp_bias: biases of the feed-forward block, which kvsim does not model");
+            "config.json:7:15: mlp_bias: biases of the feed-forward block, which kvsim does not model" + listed);
 }
 
 TEST(ConfigImport, EncodersAndMissingFieldsAreRefused) {
@@ -641,9 +647,10 @@ TEST(ConfigImport, WhatAFamilyAlwaysSaysIsNotGuessed) {
   EXPECT_EQ(
       refusal(with(kDense, "", "\"shared_expert_intermediate_size\": 8192")),
       "config.json:2:38: shared_expert_intermediate_size: a shared expert of a width of its own, which kvsim does "
-      "not model");
+      "not model" +
+          listed);
   EXPECT_EQ(refusal(with(kDense, "", "\"is_encoder_decoder\": true")),
-            "config.json:2:25: is_encoder_decoder: an encoder, which kvsim does not model");
+            "config.json:2:25: is_encoder_decoder: an encoder, which kvsim does not model" + listed);
   EXPECT_EQ(refusal(with(kDense, "", "\"vision_config\": {}")),
             "config.json:2:20: vision_config: expected its layers, hidden size and intermediate size");
 }

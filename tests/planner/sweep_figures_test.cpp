@@ -44,7 +44,7 @@ TEST(SweepMetric, IsAPathOfTheResult) {
   EXPECT_EQ(refusal("latency_s.ttft.p98"),
             "--metric: no point of a sweep has a figure \"latency_s.ttft.p98\"; did you mean \"latency_s.ttft.p90\"?");
   EXPECT_EQ(refusal("attainment"),
-            "--metric: no point of a sweep has a figure \"attainment\"; did you mean \"slo.attainment\", "
+            "--metric: no point of a sweep has a figure \"attainment\"; did you mean \"slo.attainment\" or "
             "\"classes.*.attainment\"?");
   EXPECT_EQ(refusal("zebra"),
             "--metric: no point of a sweep has a figure \"zebra\"; expected a path such as latency_s.ttft.p99 "
@@ -325,6 +325,17 @@ TEST(SweepFigures, CaveatsOfSomePointsNameTheirValues) {
   EXPECT_EQ(fallbacks_of(sweep),
             (std::vector<std::string>{"everywhere", "points 0, 5: odd", "gpu=l40s: unfitted", "gpu=l40s, n=3: both"}));
   EXPECT_EQ(assumptions_of(sweep), std::vector<std::string>{"n=1: n alone"});
+}
+
+TEST(SweepFigures, CaveatsOfManyPointsNameFiveAndCountTheOthers) {
+  using planner::sweep::parse_axis;
+  Sweep sweep;
+  sweep.plan.design = planner::sweep::Design::grid({parse_axis("a=1,2,3,4"), parse_axis("b=1,2")});
+  for (std::size_t i = 0; i < 8; ++i) sweep.points.push_back(point(i, "1"));
+  for (const std::size_t i : {0U, 1U, 2U, 4U, 5U, 7U}) sweep.points[i].fallbacks = {"odd"};
+  EXPECT_EQ(fallbacks_of(sweep), (std::vector<std::string>{"points 0, 1, 2, 4, 5 and 1 other: odd"}));
+  sweep.points[3].fallbacks = {"odd"};
+  EXPECT_EQ(fallbacks_of(sweep), (std::vector<std::string>{"points 0, 1, 2, 3, 4 and 2 others: odd"}));
 }
 
 TEST(SweepFigures, SayWhichPointsHaveSketchedPercentiles) {

@@ -199,13 +199,20 @@ TEST_F(SweepJournal, RefusesLinesThatAreNone) {
             fmt::format("points.jsonl:1:1: a sweep's journal of schema_version 77; this kvsim knows {}",
                         nlohmann::json::parse(header).at("schema_version").dump()));
   const std::string damaged = std::string(header).replace(header.find("\"crc32\":\"") + 9, 1, "x");
-  EXPECT_EQ(refusal(damaged),
-            "points.jsonl:1:1: damaged: its checksum is another one, and it says which sweep this is");
+  const std::string said =
+      "points.jsonl:1:1: damaged: its checksum is another one, and it says which sweep this is: begin anew in another "
+      "folder, or remove this file";
+  EXPECT_EQ(refusal(damaged), said);
+  // One bit, wherever it flips: within a name, so that what the line says is lacking; at its end; in a number.
+  for (const std::string part : {"kvsim_version", "\"crc32\"", "}\n", "schema_version\":", "fingerprint"}) {
+    std::string flipped = header;
+    flipped[header.find(part) + part.size() - 1] ^= '\x01';
+    EXPECT_EQ(refusal(flipped + header), said) << part;
+  }
   EXPECT_EQ(refusal(header + written_line({2, "", "{}"})), "points.jsonl:2:1: point 2 is none of this sweep's");
   const std::string line = written_line({1, "", "{}"});
   EXPECT_EQ(refusal(header + line + line), "points.jsonl:3:1: point 1 is there twice");
-  EXPECT_EQ(refusal(std::string(header).replace(header.find("1.2.3"), 5, "1.2.4")),
-            "points.jsonl:1:1: not the first line of a sweep's journal");
+  EXPECT_EQ(refusal(std::string(header).replace(header.find("1.2.3"), 5, "1.2.4")), said);
 }
 
 TEST_F(SweepJournal, PlansSayInWhatTheyDiffer) {

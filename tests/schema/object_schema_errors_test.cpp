@@ -1,6 +1,7 @@
 // Every complaint says where, what is wrong and what was expected: the exact words are the contract.
 #include <gtest/gtest.h>
 
+#include "models/schema/not_modelled.h"
 #include "models/schema/object_schema.h"
 #include "tests/schema/cluster_example.h"
 #include "tests/schema/test_support.h"
@@ -32,6 +33,16 @@ TEST(SchemaErrors, AMisspeltKeyNamesTheNearest) {
 TEST(SchemaErrors, AnUnknownKeyListsTheValidOnes) {
   EXPECT_EQ(complaint("window: {colour: 3}"),
             "test.yaml:3:10: window: unknown key \"colour\" of window; expected length");
+}
+
+TEST(SchemaErrors, WhatPeopleLookForAndIsNotModelledIsSaidToBeListed) {
+  for (const std::string word : {"disaggregated", "LoRA", "beam-width", "adapters", "swap_space"}) {
+    EXPECT_TRUE(is_not_modelled(word)) << word;
+    EXPECT_EQ(complaint("window: {" + word + ": 3}"),
+              "test.yaml:3:10: window: unknown key \"" + word +
+                  "\" of window; docs/overview.md lists what is not modelled, and what to use instead");
+  }
+  EXPECT_FALSE(is_not_modelled("colour"));
 }
 
 TEST(SchemaErrors, AMissingKeyIsReportedAtItsParent) {

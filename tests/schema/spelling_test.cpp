@@ -7,7 +7,9 @@
 namespace kvsim::schema::KVSIM_FILE {
 namespace {
 
-const std::vector<std::string> keys{"memory", "memory_bandwidth", "read", "write"};
+using Words = std::vector<std::string>;
+
+const Words keys{"memory", "memory_bandwidth", "read", "write"};
 
 TEST(Spelling, ASwapOfNeighboursIsOneEdit) {
   EXPECT_EQ(edit_distance("wirte", "write"), 1U);
@@ -22,11 +24,28 @@ TEST(Spelling, CaseAndHyphensCountOnce) {
 }
 
 TEST(Spelling, FindsTheNearestAndNothingFarAway) {
-  EXPECT_EQ(nearest("memroy", keys), "memory");
-  EXPECT_EQ(nearest("Memory-Bandwidth", keys), "memory_bandwidth");
-  EXPECT_EQ(nearest("colour", keys), "");
-  EXPECT_EQ(nearest("x", keys), "");
-  EXPECT_EQ(nearest(std::string(100'000, 'x'), keys), "");
+  EXPECT_EQ(nearest("memroy", keys), Words{"memory"});
+  EXPECT_EQ(nearest("Memory-Bandwidth", keys), Words{"memory_bandwidth"});
+  EXPECT_EQ(nearest("colour", keys), Words{});
+  EXPECT_EQ(nearest("x", keys), Words{});
+  EXPECT_EQ(nearest(std::string(100'000, 'x'), keys), Words{});
+}
+
+// "a100" is one edit away from "h100", which nobody means who writes the beginning of two others.
+TEST(Spelling, NamesThatTheWordBeginsComeBeforeNearerOnes) {
+  const Words gpus{"a100", "h100-nvl", "h100-sxm", "h200"};
+  EXPECT_EQ(nearest("h100", gpus), (Words{"h100-nvl", "h100-sxm"}));
+  EXPECT_EQ(nearest("H100_", gpus), (Words{"h100-nvl", "h100-sxm"}));
+  EXPECT_EQ(nearest("h10", gpus), (Words{"h100-nvl", "h100-sxm"}));
+  EXPECT_EQ(nearest("h1", gpus), Words{}) << "two letters begin too much";
+  EXPECT_EQ(suggest("h100", gpus), "; did you mean \"h100-nvl\" or \"h100-sxm\"?");
+}
+
+TEST(Spelling, AsksAfterThreeAtMost) {
+  EXPECT_EQ(did_you_mean({}), "");
+  EXPECT_EQ(did_you_mean({"a"}), "did you mean \"a\"?");
+  EXPECT_EQ(did_you_mean({"a", "b", "c"}), "did you mean \"a\", \"b\" or \"c\"?");
+  EXPECT_EQ(did_you_mean({"a", "b", "c", "d", "e"}), "did you mean \"a\", \"b\", \"c\" or 2 more?");
 }
 
 TEST(Spelling, SuggestsOrLists) {

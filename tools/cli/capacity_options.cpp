@@ -55,9 +55,11 @@ std::vector<std::string> objective_names() {
 
 double rate_from_user(const std::string& option, const std::string& text) {
   try {
-    const double rate = schema::parse_rate(text);
-    if (rate > 0) return rate;
-    throw schema::UnitError("a rate must be above 0/s");
+    models::ArrivalSpec arrivals;
+    arrivals.rate_per_s = schema::parse_rate(text);
+    if (!(arrivals.rate_per_s > 0)) throw schema::UnitError("a rate must be above 0/s");
+    if (const std::string problem = problem_with(arrivals); !problem.empty()) throw schema::UnitError(problem);
+    return arrivals.rate_per_s;
   } catch (const schema::UnitError& e) {
     throw InputError(fmt::format("{} {}: {}", option, text, e.what()));
   }

@@ -73,9 +73,8 @@ std::vector<std::string> command_names(const CLI::App& app) {
 std::string about_leftover(const CLI::App& app, const std::string& word) {
   if (word.starts_with("-")) {
     const std::string name = word.substr(0, word.find('='));
-    const std::string near = schema::nearest(name, option_names(app));
-    return fmt::format("unknown option \"{}\"{}", name,
-                       near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near));
+    const std::string meant = schema::did_you_mean(schema::nearest(name, option_names(app)));
+    return fmt::format("unknown option \"{}\"{}{}", name, meant.empty() ? "" : "; ", meant);
   }
   const std::vector<std::string> commands = command_names(app);
   if (commands.empty()) return fmt::format("unexpected argument \"{}\"", word);

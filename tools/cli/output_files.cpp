@@ -1,10 +1,14 @@
 #include "tools/cli/output_files.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -24,6 +28,27 @@ namespace fs = std::filesystem;
 
 [[noreturn]] void fail(const std::string& path, int error) {
   throw OutputError(fmt::format("cannot write {}: {}", path, std::strerror(error)));
+}
+
+/// What a file is called until it is whole.
+std::string temporary_name(std::string_view name, ::pid_t process, unsigned number) {
+  return fmt::format(".{}.{}-{}.tmp", name, process, number);
+}
+
+/// The process that called a file so until it would be whole; none where the name has another form.
+std::optional<::pid_t> writer_of(std::string_view temporary, std::string_view name) {
+  ::pid_t process = 0;
+  unsigned number = 0;
+  const std::size_t begin = std::min(name.size() + 2, temporary.size());
+  const char* const end = temporary.data() + temporary.size();
+  const auto [dash, no_process] = std::from_chars(temporary.data() + begin, end, process);
+  if (no_process != std::errc{} || dash == end) return std::nullopt;
+  if (std::from_chars(dash + 1, end, number).ec != std::errc{} || process <= 0) return std::nullopt;
+  return temporary == temporary_name(name, process, number) ? std::optional(process) : std::nullopt;
+}
+
+bool is_another_living(::pid_t process) {
+  return process != ::getpid() && (::kill(process, 0) == 0 || errno != ESRCH);
 }
 
 /// An open file that closes itself.
@@ -96,14 +121,15 @@ PendingFile::PendingFile(const std::string& path) : path_(path) {
     throw OutputError(fmt::format("cannot write {}: it exists and is no regular file", path));
   }
   if (!target.has_filename()) fail(path, EISDIR);
-  temporary_ =
-      (target.parent_path() / fmt::format(".{}.{}-{}.tmp", target.filename().string(), ::getpid(), counter++)).string();
   constexpr int mode = 0666;  // less the umask, as for any file
-  const Descriptor file(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-  if (file.get() < 0) {
+  while (true) {
+    temporary_ = (target.parent_path() / temporary_name(target.filename().string(), ::getpid(), counter++)).string();
+    const Descriptor file(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+    if (file.get() >= 0) return;
     const int error = errno;
     temporary_.clear();
-    fail(path, error);
+    // An earlier process of this number was killed, as the first of a container always has the same.
+    if (error != EEXIST) fail(path, error);
   }
 }
 
@@ -167,7 +193,7 @@ void PendingStream::commit() {
 }
 
 OutputFolder::OutputFolder(std::string path, const std::vector<std::string>& names, std::vector<std::string> inputs)
-    : path_(std::move(path)), inputs_(std::move(inputs)) {
+    : path_(std::move(path)), names_(names), inputs_(std::move(inputs)) {
   for (const std::string& name : names) refuse_input("--out", (fs::path(path_) / name).string(), inputs_);
   note_signals();
   try {
@@ -198,6 +224,18 @@ void OutputFolder::remove_if_empty() noexcept {
   for (const std::string& folder : made_) {
     if (::rmdir(folder.c_str()) != 0) return;  // there is something in it
   }
+}
+
+void OutputFolder::remove_leftovers() const noexcept try {
+  std::error_code error;
+  for (fs::directory_iterator at(path_, error), end; !error && at != end; at.increment(error)) {
+    const std::string temporary = at->path().filename().string();
+    for (const std::string& name : names_) {
+      const auto writer = writer_of(temporary, name);
+      if (writer && !is_another_living(*writer)) ::unlink(at->path().c_str());
+    }
+  }
+} catch (const std::exception&) {  // no memory for a name: it stays
 }
 
 void OutputFolder::write(const std::vector<std::pair<std::string, std::string>>& files) {

@@ -81,6 +81,9 @@ class OutputFolder {
 
   /// The folders that had to be made for it, innermost first: they go again while nothing is in them.
   [[nodiscard]] std::span<const std::string> made() const { return made_; }
+  /// Removes what a process that was killed left under temporary names of the files named to the constructor; not what
+  /// another living process writes. For who alone writes them here, by a lock. What cannot be removed stays.
+  void remove_leftovers() const noexcept;
   /// Writes all the files ({name, contents}), and only when every one is complete gives them their names. Throws
   /// schema::InputError, and writes none, where one that the constructor was not told of is an input.
   void write(const std::vector<std::pair<std::string, std::string>>& files);
@@ -90,6 +93,7 @@ class OutputFolder {
   void remove_if_empty() noexcept;
 
   std::string path_;
+  std::vector<std::string> names_;
   std::vector<std::string> inputs_;
   std::vector<std::string> made_;  // folders of ours, innermost first
 };

@@ -172,8 +172,9 @@ void declare_run_options(CLI::App& app, RunOptions& options) {
       ->type_name("DIR");
   app.add_option("--trace-out", options.trace_out, "Timeline of the first replication, for Perfetto; gzip for FILE.gz")
       ->type_name("FILE");
-  app.add_option("--requests", options.requests,
-                 "Requests of the first replication, a line each (CSV), in\norder of arrival; gzip for FILE.gz")
+  app.add_option(
+         "--requests", options.requests,
+         "Requests of the first replication that finished, a line each\n(CSV), in order of arrival; gzip for FILE.gz")
       ->type_name("FILE");
   CLI::Option* json = app.add_flag("--json", options.json, "Print one JSON document");
   app.add_flag("--csv", options.csv, "Print a table of all figures, a line a run")->excludes(json);

@@ -94,9 +94,9 @@ std::string next_cheaper_sentence(const CapacityPlan& plan, const std::vector<st
     return fmt::format("Next cheaper and not enough: {} for ${:.2f}/h meets the objectives at no rate: {}", name,
                        next->usd_per_hour, why);
   }
-  return fmt::format(
-      "Next cheaper by the hour: {} for ${:.2f}/h sustains {}, {} per 1M output tokens; just above it {}", name,
-      next->usd_per_hour, load_of_plan(plan, next->rate), dollars(next->configuration->usd_per_million), why);
+  return fmt::format("Next cheaper by the hour: {} for {}/h sustains {}, {} per 1M output tokens; just above it {}",
+                     name, dollars(next->usd_per_hour), load_of_plan(plan, next->rate),
+                     dollars(next->configuration->usd_per_million), why);
 }
 
 /// How warm tiers were, what is not priced, how to compare sizes.
@@ -137,8 +137,7 @@ std::string margin_sentence(const Configuration& c, double confidence) {
   const std::string beside =
       unknown.empty() ? "" : fmt::format("; none of them has {}, whose error is not known", fmt::join(unknown, ", "));
   if (c.fleet) {
-    return fmt::format("Against the error of the model itself, {} replica{}: {}{}", m.replicas,
-                       m.replicas == 1 ? "" : "s", why, beside);
+    return fmt::format("Against the error of the model itself, {}: {}{}", counted(m.replicas, "replica"), why, beside);
   }
   return fmt::format("Against the error of the model itself, {}: {}{}",
                      load_figure(planner::capacity::load_of(c.scenario), c.rate_per_replica() / m.slower), why, beside);
@@ -169,11 +168,11 @@ std::string length_sentence(const Configuration& c, const planner::capacity::Pro
   }
   const Probe* search = c.last_of_search();
   return fmt::format(
-      "found by {} replications of {} after {} of warm-up: at least {} requests for a statement about {:g} %, and long "
+      "found by {} of {} after {} of warm-up: at least {} requests for a statement about {:g} %, and long "
       "enough for a queue at a rate {:g} % too high to outgrow the objective; confirmed, or lowered until it passes, "
       "by {} of {} after {} of warm-up with other seeds, since queues near saturation relax over tens of minutes; the "
       "figures at the rate given are theirs, of {} judged requests",
-      options.replications, seconds(search->length.judged_s), seconds(search->length.warmup_s),
+      counted(options.replications, "replication"), seconds(search->length.judged_s), seconds(search->length.warmup_s),
       figure(planner::capacity::requests_needed(options)), options.target * 100, options.tolerance * 100,
       options.replications, seconds(p->length.judged_s), seconds(p->length.warmup_s), whole(p->attainment.requests));
 }
@@ -250,7 +249,7 @@ std::vector<std::string> capacity_decision(const CapacityPlan& plan) {
   if (c.fleet) {
     const Fleet& f = *c.fleet;
     lines.push_back(fmt::format(
-        "Buy {} x {} under {} for {} {}{}: {} {}{}, {}/h, {} per 1M output tokens{}{}", f.replicas,
+        "Buy {} x {} under {} for {} {}{}: {} {}{}, {}/h, {} per 1M output tokens{}{}", whole(f.replicas),
         sized_name(c, machine(c)), c.policy, load_of_plan(plan, *plan.request.rate), within,
         f.n_minus_1 ? ", also with one replica less" : "", whole(f.gpus),
         (f.gpus == 1 ? "GPU" : "GPUs") + in_nodes(f.nodes, gpus_per_node(c).value_or(0)),

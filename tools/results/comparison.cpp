@@ -143,30 +143,6 @@ KeyList comparison_keys() {
 
 namespace {
 
-/// "host memory 80 GB, ssd 800 GB, remote without end"; of several replicas also whose it is.
-std::string tiers_text(const serving::ServingConfig& c) {
-  const bool several = c.cluster.replicas > 1 && !c.cluster.pools;
-  const auto whose = [&](bool shared) -> std::string {
-    if (!several) return "";
-    return shared ? fmt::format(" shared by {} replicas", whole(c.cluster.replicas)) : " a replica";
-  };
-  std::vector<std::string> tiers;
-  if (c.placement->gpu_memory_bytes > 0) {
-    tiers.push_back("GPU memory " + bytes(static_cast<double>(c.placement->gpu_memory_bytes)) + whose(false));
-  }
-  if (c.cluster.host_memory_bytes > 0) {
-    const double share = static_cast<double>(c.cluster.host_memory_bytes);
-    const double all = c.cluster.host_shared ? share * static_cast<double>(c.cluster.replicas) : share;
-    tiers.push_back("host memory " + bytes(all) + whose(c.cluster.host_shared));
-  }
-  for (const serving::StorageTierConfig& tier : c.cluster.storage) {
-    tiers.push_back(tier.name + " " +
-                    (tier.capacity_bytes ? bytes(static_cast<double>(*tier.capacity_bytes)) : "without end") +
-                    whose(tier.shared));
-  }
-  return fmt::format("{}", fmt::join(tiers, ", "));
-}
-
 const Outcome* first_that_stores(const std::vector<Outcome>& outcomes) {
   const auto at = std::find_if(outcomes.begin(), outcomes.end(),
                                [](const Outcome& o) { return o.scenario.serving.placement.has_value(); });

@@ -89,12 +89,10 @@ std::vector<std::string> paths_in(const scenario::Scenario& scenario) {
   return paths;
 }
 
-/// The nearest name, else the first three that end with `path`, or have it in them: "tokens_per_s" and "p99" are what
+/// The nearest names, else those that end with `path`, or have it in them: "tokens_per_s" and "p99" are what
 /// people write for the whole path.
 std::string suggestion(const std::string& path, const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 3;
-  std::vector<std::string> near;
-  if (std::string one = schema::nearest(path, names); !one.empty()) near.push_back(std::move(one));
+  std::vector<std::string> near = schema::nearest(path, names);
   const auto add = [&](const auto& is_near) {
     if (!near.empty() || path.empty()) return;
     std::copy_if(names.begin(), names.end(), std::back_inserter(near), is_near);
@@ -102,8 +100,7 @@ std::string suggestion(const std::string& path, const std::vector<std::string>& 
   add([&](const std::string& name) { return name.ends_with("." + path); });
   add([&](const std::string& name) { return name.find(path) != std::string::npos; });
   if (near.empty()) return "expected a path such as latency_s.ttft.p99 or slo.attainment";
-  near.resize(std::min(near.size(), kMost));
-  return fmt::format("did you mean \"{}\"?", fmt::join(near, "\", \""));
+  return schema::did_you_mean(near);
 }
 
 /// The keys with the name that `path` has in place of the *: "links.*.bytes" as "links.host_to_gpu.bytes".

@@ -121,7 +121,7 @@ std::string plus_minus(double half_width, std::string (*print)(double)) {
 }
 
 std::string dollars(double usd) {
-  return fmt::format("${:.2f}", usd);
+  return "$" + with_commas(fmt::format("{:.2f}", usd));
 }
 
 std::string dollars(const std::optional<double>& usd) {

@@ -281,6 +281,8 @@ Page run_page(const Outcome& outcome, bool timing) {
   if (const std::string why = unsteady_state(outcome); !why.empty()) {
     page.subtitle.push_back("no steady state: " + why);
   }
+  const serving::ServingConfig& config = outcome.scenario.serving;
+  if (config.placement && config.cluster.replicas > 1) page.subtitle.push_back(tiers_text(config));
   const Figures f(outcome, timing);
   page.tables = {requests(f), throughput(outcome, f), latency(result, f)};
   if (outcome.scenario.workload.has_sessions()) {

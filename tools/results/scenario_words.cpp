@@ -6,6 +6,7 @@
 #include "models/placement/option_pool.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/draft_lengths/draft_length_policy.h"
+#include "tools/results/numbers.h"
 
 namespace kvsim::results {
 std::string_view group_word(const serving::ClusterConfig& cluster) {
@@ -311,6 +312,29 @@ bool lossless(const scenario::Scenario& scenario) {
 bool stores_whole(const scenario::Scenario& scenario) {
   const auto& placement = scenario.serving.placement;
   return !placement || models::option_pool(*placement).size() == 1;
+}
+
+std::string tiers_text(const serving::ServingConfig& c) {
+  const bool several = c.cluster.replicas > 1 && !c.cluster.pools;
+  const auto whose = [&](bool shared) -> std::string {
+    if (!several) return "";
+    return shared ? fmt::format(" shared by {} replicas", whole(c.cluster.replicas)) : " a replica";
+  };
+  std::vector<std::string> tiers;
+  if (c.placement->gpu_memory_bytes > 0) {
+    tiers.push_back("GPU memory " + bytes(static_cast<double>(c.placement->gpu_memory_bytes)) + whose(false));
+  }
+  if (c.cluster.host_memory_bytes > 0) {
+    const double share = static_cast<double>(c.cluster.host_memory_bytes);
+    const double all = c.cluster.host_shared ? share * static_cast<double>(c.cluster.replicas) : share;
+    tiers.push_back("host memory " + bytes(all) + whose(c.cluster.host_shared));
+  }
+  for (const serving::StorageTierConfig& tier : c.cluster.storage) {
+    tiers.push_back(tier.name + " " +
+                    (tier.capacity_bytes ? bytes(static_cast<double>(*tier.capacity_bytes)) : "without end") +
+                    whose(tier.shared));
+  }
+  return fmt::format("{}", fmt::join(tiers, ", "));
 }
 
 }  // namespace kvsim::results

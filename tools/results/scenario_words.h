@@ -19,6 +19,10 @@ std::string_view capacity_word(const models::LlmSpec& model);
 /// "2 replicas of 4 x h100-sxm", "1 local and 4 remote nodes of 2 x h100-nvl".
 std::string machines_text(const serving::ClusterConfig& cluster);
 
+/// Of a scenario with placement, where prompts are stored: "host memory 80 GB, ssd 800 GB, remote without end"; of
+/// several replicas also whose it is: "host memory 6.00 GB shared by 2 replicas" is what they have together.
+std::string tiers_text(const serving::ServingConfig& config);
+
 /// "stored", ...: the word of the scenario's key.
 std::string_view prefill_word(serving::PrefillKind prefill);
 

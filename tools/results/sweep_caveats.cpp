@@ -82,7 +82,7 @@ class Simulated {
       if (numbers.size() < kMostNumbers) numbers.push_back(points_[row]->point);
     }
     const std::string more =
-        rows.size() > numbers.size() ? fmt::format(" and {} others", rows.size() - numbers.size()) : "";
+        rows.size() > numbers.size() ? fmt::format(" and {}", counted(rows.size() - numbers.size(), "other")) : "";
     return fmt::format("point{} {}{}: ", rows.size() == 1 ? "" : "s", fmt::join(numbers, ", "), more);
   }
 

@@ -19,6 +19,13 @@ const Fields<LengthStatistics>& token_length_fields() {
   return fields;
 }
 
+constexpr const char* kAtOnce = "no time passes between the first request and the last";
+constexpr const char* kNoTwoGaps = "there are no two gaps between requests, or no time passes in them";
+
+bool gaps_vary(const TraceOutcome& o) {
+  return o.requests > 2 && o.span_s > 0;
+}
+
 const Fields<TraceOutcome>& arrival_fields() {
   static const Fields<TraceOutcome> fields{
       {"format", {kText, "format of the trace's file"}, [](const TraceOutcome& o) { return o.format.name; }},
@@ -27,14 +34,24 @@ const Fields<TraceOutcome>& arrival_fields() {
        {kRequests, "requests without a response, which failed and are not counted"},
        &TraceOutcome::left_out},
       {"span_s", {kSeconds, "time from the first arrival to the last"}, "span", &TraceOutcome::span_s},
-      {"rate_per_s", {kRequestsPerS, "mean rate of arrivals"}, "rate", &TraceOutcome::rate_per_s, figure, "", "/s"},
+      {"rate_per_s",
+       {kRequestsPerS, "mean rate of arrivals"},
+       "rate",
+       [](const TraceOutcome& o) { return o.span_s > 0 ? o.rate_per_s : kNone; },
+       figure,
+       "",
+       [](const TraceOutcome& o) -> std::string { return o.span_s > 0 ? "/s" : kAtOnce; },
+       kAtOnce},
       {"gap_cv",
        {kPlain, "standard deviation / mean of the gaps between arrivals; 1 for Poisson arrivals"},
        "variation of gaps",
-       &TraceOutcome::gap_cv,
+       [](const TraceOutcome& o) { return gaps_vary(o) ? o.gap_cv : kNone; },
        figure,
        "",
-       "standard deviation / mean; 1 for Poisson arrivals"}};
+       [](const TraceOutcome& o) -> std::string {
+         return gaps_vary(o) ? "standard deviation / mean; 1 for Poisson arrivals" : kNoTwoGaps;
+       },
+       kNoTwoGaps}};
   return fields;
 }
 

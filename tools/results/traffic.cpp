@@ -217,8 +217,8 @@ KeyList fit_keys() {
 }
 
 std::string fit_yaml(const FitOutcome& o) {
-  std::vector<std::string> comments{
-      fmt::format("Fitted to {} requests of {} (format {}); intervals are 99 %", whole(o.requests), o.trace, o.format)};
+  std::vector<std::string> comments{fmt::format("Fitted to {} of {} (format {}); intervals are 99 %",
+                                                counted(o.requests, "request"), o.trace, o.format)};
   if (o.kept < o.requests) {
     comments.push_back(
         fmt::format("laws are of {} of them, in runs of 1,024 that lie evenly over the trace", whole(o.kept)));

@@ -77,9 +77,9 @@ const ServingPoint& find_point(const std::vector<ServingPoint>& points, const st
     throw InputError(fmt::format("--show: several points are \"{}\", at {} and {}", row, found[0]->origin.str(),
                                  found[1]->origin.str()));
   }
-  const std::string near = schema::nearest(row, ids);
-  throw InputError(fmt::format("--show: no point has the id \"{}\", nor is at that line{}", row,
-                               near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+  const std::string meant = schema::did_you_mean(schema::nearest(row, ids));
+  throw InputError(fmt::format("--show: no point has the id \"{}\", nor is at that line{}{}", row,
+                               meant.empty() ? "" : "; ", meant));
 }
 
 void show(Console& console, const Options& options, const std::vector<ServingPoint>& points) {

@@ -32,6 +32,9 @@ void check(Console& console, const Options& options) {
                   "# KV capacity of a {}: {} {} in {} blocks of {} ({} bytes), beside {} bytes of weights\n",
                   options.scenario, setup, results::group_word(scenario.serving.cluster), k.tokens,
                   results::capacity_word(scenario.serving.model), k.blocks, k.block_tokens, k.bytes, k.weights_bytes));
+  if (scenario.serving.placement) {
+    console.print(fmt::format("# Prompts are stored in {}\n", results::tiers_text(scenario.serving)));
+  }
   if (scenario.trace) console.print(fmt::format("# Trace: {}\n", results::counted(scenario.trace->size(), "request")));
   console.print(scenario::resolved_yaml(scenario));
 }

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include "models/schema/error.h"
@@ -83,15 +84,32 @@ Runnable runnable(const scenario::ScenarioFile& file, const std::vector<std::str
   return all;
 }
 
+/// What is compared where nobody says what. Throws schema::InputError where one of them cannot run.
+Runnable default_runnable(const scenario::ScenarioFile& file, const scenario::Scenario& scenario,
+                          const std::string& name) {
+  const std::vector<std::string> policies = planner::default_policies(scenario);
+  Runnable all;
+  for (const std::string& policy : policies) {
+    try {
+      all.policies.push_back({policy, planner::with_policy(file, policy)});
+    } catch (const schema::InputError& e) {
+      throw schema::InputError(fmt::format(
+          "{}: compared by default are {}, and {} cannot run on this scenario: {}; --policies says what to compare, "
+          "--policies all takes every policy that can run",
+          name, fmt::join(policies, ", "), policy, reason(e.what())));
+    }
+  }
+  return all;
+}
+
 void compare(Console& console, const Options& options) {
   std::vector<std::string> policies;
   if (options.policies) policies = split(*options.policies);  // what is wrong with it is said before reading files
   const scenario::ScenarioFile file = scenario_file(options.scenario, options);
   const scenario::Scenario scenario = file.load();
-  if (!options.policies) policies = planner::default_policies(scenario);
   results::Comparison comparison;
   if (!options.prices.empty()) comparison.prices.change_by_file(options.prices, names_of_gpus(scenario));
-  Runnable compared = runnable(file, policies);
+  Runnable compared = options.policies ? runnable(file, policies) : default_runnable(file, scenario, options.scenario);
   comparison.left_out = std::move(compared.left_out);
   std::vector<std::string> labels;
   std::vector<Planned> planned;

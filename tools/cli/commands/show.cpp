@@ -62,10 +62,9 @@ void show(Console& console, const Options& options) {
     }
   }
   if (text.empty()) {
-    const std::string near = schema::nearest(name, names);
-    throw schema::InputError(
-        fmt::format("nothing is called \"{}\"{}", options.name,
-                    near.empty() ? "; `kvsim list` names everything" : fmt::format("; did you mean \"{}\"?", near)));
+    const std::string meant = schema::did_you_mean(schema::nearest(name, names));
+    throw schema::InputError(fmt::format("nothing is called \"{}\"; {}", options.name,
+                                         meant.empty() ? "`kvsim list` names everything" : meant));
   }
   console.print(text);
 }

@@ -145,9 +145,11 @@ class Sitting {
       inputs.push_back(options.points);
       folder_.emplace(options.out, files_written(), std::move(inputs));
       journal_ = Journal::open(journal_in(options.out));  // before anybody looks what is in it
+      folder_->remove_leftovers();
       sweep::JournalContents contents = earlier(*journal_, options, plan);
       done_ = std::move(contents.points);
       bytes_ = contents.bytes;
+      begun_ = bytes_ > 0;
     }
     runner_.jobs = options.jobs;
     runner_.encode = results::encoded_figures;
@@ -192,10 +194,11 @@ class Sitting {
     if (!journal_) return;
     journal_->keep(bytes_);
     if (bytes_ == 0) journal_->begin(plan_);
+    begun_ = true;
   }
 
   [[noreturn]] void stop_at(std::size_t done) const {
-    if (!folder_) throw Interrupted();
+    if (!folder_ || !begun_) throw Interrupted();
     throw Interrupted(saved(options_, done, total_));
   }
 
@@ -207,6 +210,7 @@ class Sitting {
   std::unique_ptr<Journal> journal_;
   std::vector<PointResult> done_;
   std::size_t bytes_ = 0;  // of whole lines in the journal that was there
+  bool begun_ = false;     // the journal: there is a sweep to go on with
   std::mutex checking_;
   bool ranked_;                                 // by the metric: some point
   std::optional<scenario::Scenario> workable_;  // a point that can be simulated
@@ -242,6 +246,7 @@ void merge_sweeps(Console& console, SweepOptions options) {
   if (!options.out.empty()) {
     folder.emplace(options.out, files_written(), journals);
     journal = Journal::open(journal_in(options.out));
+    folder->remove_leftovers();
     refuse_existing(*journal, journal_in(options.out));
     journal->begin(result.plan);
     for (const PointResult& point : result.points) journal->append(point);
