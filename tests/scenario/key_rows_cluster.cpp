@@ -61,12 +61,6 @@ std::vector<KeyRow> cluster_rows() {
        {"cluster.replicas=2", "workload.output={distribution: exponential, mean: 200 tokens}"},
        "least_loaded",
        "round_robin"},
-      {"cluster.router",
-       {"cluster.replicas=3",
-        "workload={closed: {concurrency: 10}, context: 2k tokens, output: 200 tokens, sessions: {turns: 3, growth: 100 "
-        "tokens, think_time: 1 s, count: 20}}"},
-       "least_loaded",
-       "session"},
       {"cluster.gpu.type.name", {}, "one", "two", Effect::reported},
       {"cluster.gpu.type.description", {}, "one", "two", Effect::shown},
       {"cluster.gpu.type.memory", {}, "80 GB", "45 GB"},
