@@ -11,6 +11,7 @@
 #include "planner/infeasible.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_geometry.h"
+#include "sim/serving/simulation.h"
 
 namespace kvsim::planner {
 namespace {
