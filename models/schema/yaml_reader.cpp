@@ -126,6 +126,9 @@ struct Extent {
   std::size_t depth = 0;  ///< levels of maps and lists inside the node, itself included
 };
 
+/// Of a key: escaped, it is still below the 1,024 characters that YAML knows a key by.
+constexpr std::size_t kMostKeyBytes = 200;
+
 /// Builds the tree from yaml-cpp's events, which carry exact marks and pass duplicate keys through.
 class TreeBuilder : public YAML::EventHandler {
  public:
@@ -287,6 +290,10 @@ class TreeBuilder : public YAML::EventHandler {
     }
     if (key.text() == "<<" && !key.quoted()) {
       throw InputError(key.origin(), "merge keys (<<) are not supported, expected the keys written out");
+    }
+    if (key.text().size() > kMostKeyBytes) {
+      throw InputError(key.origin(),
+                       fmt::format("a key of {} bytes, expected at most {}", key.text().size(), kMostKeyBytes));
     }
     const auto [first, inserted] = frame.seen.try_emplace(key.text(), key.origin());
     if (!inserted) {

@@ -140,6 +140,19 @@ TEST(YamlReader, RefusesAnAliasOfTheValueItStandsIn) {
             "test.yaml:1:11: this alias stands inside the value it refers to, expected an alias of a finished one");
 }
 
+// What was read is written and read again: a key is escaped then, and YAML knows none of more than 1,024 characters.
+TEST(YamlReader, AKeyThatCouldNotBeWrittenIsRefused) {
+  const auto tabs = [](std::size_t bytes) { return "\"a" + std::string(bytes - 2, '\t') + "b\": 1\n"; };
+  const ConfigNode longest = read_yaml(tabs(200), "k.yaml");
+  EXPECT_TRUE(read_yaml(to_yaml(longest), "written.yaml") == longest);
+  try {
+    (void)read_yaml(tabs(201), "k.yaml");
+    FAIL() << "accepted";
+  } catch (const InputError& e) {
+    EXPECT_EQ(std::string(e.what()), "k.yaml:1:1: a key of 201 bytes, expected at most 200");
+  }
+}
+
 TEST(YamlReader, RefusesTextBeyondItsLimit) {
   YamlLimits limits;
   limits.text_bytes = 4;
