@@ -296,7 +296,10 @@ TEST_F(OutputTest, RequestsBetweenPoolsSayWhichWayTheyWent) {
   ASSERT_EQ(r.status, 0) << r.err;
   std::map<std::string, std::int64_t> ways;
   const std::vector<Words> rows = table(read("r.csv"));
-  for (std::size_t i = 1; i < rows.size(); ++i) ways[rows[i].at(7)] += 1;
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    ways[rows[i].at(7)] += 1;
+    EXPECT_EQ(rows[i].at(9), rows[i].at(2)) << "all of every prompt is stored";
+  }
   const Json result = Json::parse(r.out);
   EXPECT_GT(ways.size(), 1);
   for (const auto& [path, figures] : result["paths"].items()) EXPECT_EQ(ways[path], figures["completed"]) << path;

@@ -52,6 +52,15 @@ TEST(ModelMargin, BuysNoFewerWhereEnginesAreFaster) {
   const ModelMargin margin = model_margin(errors, models::PriceTable::built_in(), testing::quick_chat(), &fleet, 0.9);
   EXPECT_EQ(margin.slower, 1);
   EXPECT_EQ(margin.replicas, 3);
+  fleet.replicas = 1;  // and its memory for three
+  fleet.dram_gb = 100;
+  const auto cost = [&](std::int64_t replicas, double dram_gb) {
+    const auto cluster = testing::quick_chat().serving.cluster;
+    return hourly_cost(models::PriceTable::built_in(), cluster, replicas, dram_gb, 0).total();
+  };
+  EXPECT_EQ(model_margin(errors, models::PriceTable::built_in(), testing::quick_chat(), &fleet, 0.9).usd_per_hour,
+            cost(3, 300));
+  EXPECT_GT(cost(3, 300), cost(3, 100));
 }
 
 }  // namespace

@@ -165,6 +165,15 @@ TEST(Choice, HowSureASweepIsIsJudgedByThePointThatItsAnswerRestsOn) {
   EXPECT_FALSE(says(of_best, "other points swept")) << of_best.detail;
 }
 
+TEST(Choice, AFleetSaysHowManyReplicasTheErrorOfTheModelAsksFor) {
+  Json d = fleet_document();
+  EXPECT_FALSE(says(only({d}, "How many GPUs?"), "the error of the model"));
+  d["configurations"][0]["fleet"]["replicas_with_model_error"] = 3;
+  d["configurations"][0]["fleet"]["usd_per_hour_with_model_error"] = 7.5;
+  EXPECT_TRUE(says(only({d}, "How many GPUs?"), "\nAgainst the error of the model itself: 3 replicas, $7.50 an hour."));
+  EXPECT_TRUE(only({d}, "How sure is this?").answer.ends_with("; by the model: its error asks for 3 replicas"));
+}
+
 TEST(Choice, WhatASweepSaysOfTheModelsErrorIsSaid) {
   Json sweep = sweep_document();
   sweep["how_sure"] = Json::array({"a: within 10 %", "b: within 20 %", "c: within 30 %"});

@@ -298,8 +298,8 @@ Fact how_sure(const Inputs& inputs) {
                                 ? number_or_nan(all.front(), {"fleet", "replicas_with_model_error"})
                                 : std::nan("");
     if (std::isfinite(replicas) && sure.model.empty()) {
-      sure.model = results::counted(static_cast<std::size_t>(std::clamp(replicas, 0.0, 1e15)), "replica") +
-                   " suffice in spite of its error";
+      sure.model = "its error asks for " +
+                   results::counted(static_cast<std::size_t>(std::clamp(replicas, 0.0, 1e15)), "replica");
     }
   }
   constexpr std::size_t most = 6;
