@@ -63,7 +63,7 @@ std::map<std::string, engine::ConfidenceInterval> intervals(const std::vector<Si
   return result;
 }
 
-/// The replications by index; none where the experiment was ended before all of them had begun.
+/// The replications by index; where the experiment was ended early, those before the first that was not finished.
 std::vector<SimulationOutcome> run_all(const scenario::Scenario& scenario, const ExperimentOptions& options) {
   const auto count = static_cast<std::size_t>(scenario.replications);
   std::vector<std::optional<SimulationOutcome>> outcomes(count);
@@ -81,9 +81,11 @@ std::vector<SimulationOutcome> run_all(const scenario::Scenario& scenario, const
     outcomes[i] = simulate_replication(scenario, i, one);
   });
   std::vector<SimulationOutcome> result;
-  if (ended) return result;
   result.reserve(count);
-  for (std::optional<SimulationOutcome>& outcome : outcomes) result.push_back(std::move(*outcome));
+  for (std::optional<SimulationOutcome>& outcome : outcomes) {
+    if (!outcome || outcome->interrupted) break;
+    result.push_back(std::move(*outcome));
+  }
   return result;
 }
 
@@ -178,14 +180,11 @@ ExperimentResult run_experiment(const scenario::Scenario& scenario, const Experi
   ExperimentResult result;
   result.capacity = serving::kv_capacity(scenario.serving);
   std::vector<SimulationOutcome> runs = run_all(scenario, options);
-  result.interrupted = runs.empty();
-  if (result.interrupted) return result;
   result.replications = runs.size();
+  result.interrupted = runs.size() < static_cast<std::size_t>(scenario.replications);
+  if (runs.empty()) return result;
   result.confidence = intervals(runs);
-  for (const SimulationOutcome& run : runs) {
-    merge(result.measured, run.measured);
-    result.interrupted = result.interrupted || run.interrupted;
-  }
+  for (const SimulationOutcome& run : runs) merge(result.measured, run.measured);
   result.fallbacks = runs.front().fallbacks;
   if (result.measured.extrapolated_iterations > 0) {
     result.own_fallbacks.push_back(

@@ -29,7 +29,7 @@ struct ExperimentOptions {
 /// What a scenario came to, over all its replications.
 struct ExperimentResult {
   serving::Measurements measured;  ///< merged: counts and samples added, peaks the largest
-  std::size_t replications = 0;
+  std::size_t replications = 0;    ///< that it is of: all, or where interrupted, the first ones
   /// By result path ("throughput.output_tokens_per_s"): the interval over replications, or by batch means where there
   /// is only one.
   std::map<std::string, engine::ConfidenceInterval> confidence;
@@ -38,7 +38,8 @@ struct ExperimentResult {
   std::vector<std::string> fallbacks;
   std::vector<std::string> own_fallbacks;  ///< that came up in its course, where another policy may do without
   std::vector<std::string> refusals;
-  bool interrupted = false;
+  bool interrupted =
+      false;          ///< it is what the scenario with run.replications = `replications` comes to, 0 being nothing
   double wall_s = 0;  ///< of this machine; the only figure that differs between equal runs
 };
 

@@ -2,7 +2,10 @@
 #include <sys/stat.h>
 
 #include <csignal>
+#include <regex>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/cli/workspace.h"
 
@@ -41,11 +44,43 @@ TEST_F(InterruptTest, SigtermToo) {
   EXPECT_EQ(interrupted_run(SIGTERM, {}).status, 143);
 }
 
-// Setting up thousands of replications takes longer than running each: none begins after the signal.
-TEST_F(InterruptTest, NoFurtherReplicationBegins) {
+// Setting up thousands of replications takes longer than running each: none begins after the signal. What had finished
+// is what a run of so many replications gives.
+TEST_F(InterruptTest, ARunKeepsTheReplicationsThatHadFinished) {
   write("s.yaml", edited(tiny_scenario(), "duration: 4 s", "duration: 100 s"));
-  const CommandResult r = interrupted_run(SIGINT, {"--replications", "10000", "--jobs", "1"});
+  Child child({KVSIM_BINARY, "run", "s.yaml", "--replications", "10000", "--jobs", "2", "--json", "--out", "kept",
+               "--requests", "r.csv"},
+              {"", folder()});
+  while (names().size() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));  // it has begun
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));                           // and some have finished
+  ::kill(child.id(), SIGINT);
+  const CommandResult r = child.wait();
   EXPECT_EQ(r.status, 130);
+  static const std::regex said("kvsim: interrupted, results are of the first (\\d+) of 10000 replications\n");
+  std::smatch match;
+  ASSERT_TRUE(std::regex_match(r.err, match, said)) << r.err;
+  EXPECT_LT(std::stoi(match.str(1)), 10000);
+  EXPECT_EQ(read("kept/result.json"), r.out);
+
+  const CommandResult whole =
+      run({"run", "s.yaml", "--replications", match.str(1), "--json", "--requests", "whole.csv"});
+  EXPECT_EQ(whole.status, 0) << whole.err;
+  EXPECT_EQ(whole.out, r.out);
+  EXPECT_EQ(read("whole.csv"), read("r.csv"));
+}
+
+// A comparison of replications that some policies have had would be one of different traffic.
+TEST_F(InterruptTest, AComparisonIsOfAllOrOfNone) {
+  write("s.yaml", edited(tiny_scenario(), "duration: 4 s", "duration: 100 s"));
+  Child child({KVSIM_BINARY, "compare", "s.yaml", "--policies", "full_kv", "--replications", "10000", "--jobs", "1",
+               "--out", "kept"},
+              {"", folder()});
+  while (names().size() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  ::kill(child.id(), SIGINT);
+  const CommandResult r = child.wait();
+  EXPECT_EQ(r.status, 130);
+  EXPECT_EQ(r.out, "");
   EXPECT_EQ(r.err, "kvsim: interrupted, no results written\n");
 }
 

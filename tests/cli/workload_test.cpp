@@ -240,6 +240,8 @@ TEST_F(WorkloadTest, GenerateWritesWhatASimulationWouldGet) {
   EXPECT_NE(run({"workload", "generate", "chat.yaml", "--requests", "7", "--seed", "2"}).out, some.out);
   EXPECT_EQ(run({"workload", "generate", "chat.yaml", "--requests", "7", "--set", "run.seed=2"}).out,
             run({"workload", "generate", "chat.yaml", "--requests", "7", "--seed", "2"}).out);
+  EXPECT_EQ(run({"workload", "generate", "chat.yaml", "--requests", "7", "--out", "t.csv.gz"}).status, 0);
+  EXPECT_EQ(shell("gzip -dc t.csv.gz", {"", folder()}).out, some.out);
 }
 
 TEST_F(WorkloadTest, ATraceIsWrittenInAnotherFormatWithWhatItsPromptsShare) {

@@ -1,7 +1,9 @@
 // What documents of capacity searches say of their figures.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -29,6 +31,38 @@ TEST(CapacityDefinitions, SayWhenPercentilesOfAProbeAreOfMoreValuesThanAreKept) 
   EXPECT_FALSE(definitions().contains("percentiles"));
   outcome.plan.configurations.back().probes.front().sketched = true;
   EXPECT_EQ(definitions().at("percentiles"), results::kSketched);
+}
+
+TEST(CapacityDecision, NamesTheFleetThatIsCheaperOnceTheErrorOfTheModelIsBought) {
+  planner::capacity::CapacityPlan plan;
+  plan.request.probe = quick_probe();
+  plan.request.rate = 10;
+  plan.ranked_by_price = true;
+  const auto add = [&plan](const char* machine, std::int64_t replicas, std::optional<double> usd_per_hour) {
+    planner::capacity::Configuration c;
+    c.scenario = quick_chat();
+    c.machine = machine;
+    c.policy = "full_kv";
+    c.fleet.emplace();
+    c.margin.replicas = replicas;
+    c.margin.usd_per_hour = usd_per_hour;
+    plan.configurations.push_back(std::move(c));
+  };
+  const auto said = [&plan] {
+    std::string all;
+    for (const std::string& line : results::capacity_decision(plan)) all += line + "\n";
+    return all;
+  };
+  add("a100", 2, 3.6);
+  add("h100-sxm", 1, 2.5);
+  EXPECT_NE(
+      said().find("Bought against that error, 1 x h100-sxm under full_kv is cheaper: $2.50/h, and 2 x a100 $3.60/h\n"),
+      std::string::npos)
+      << said();
+  plan.configurations.back().margin.usd_per_hour = 3.6;
+  EXPECT_EQ(said().find("Bought against"), std::string::npos) << "as cheap is not cheaper";
+  plan.configurations.front().margin.usd_per_hour = std::nullopt;
+  EXPECT_EQ(said().find("Bought against"), std::string::npos) << "a cost that is not known is not dearer";
 }
 
 }  // namespace

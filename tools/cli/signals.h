@@ -21,7 +21,9 @@ inline constexpr std::array<StatusMeaning, 6> kStatusMeanings{
      {kFailed, "An error at run time, such as a full disk, or a figure of validate outside its tolerance."},
      {kBadInput, "Bad usage or bad input. The message names the option, or file, line and column."},
      {kInfeasible, "Nothing meets the constraints. The message says what comes nearest."},
-     {kInterrupted, "Interrupted by SIGINT. Nothing is left half written; sweep --resume goes on."},
+     {kInterrupted,
+      "Interrupted by SIGINT. Nothing is left half written; run has written what"
+      " the replications that had finished come to, and sweep --resume goes on."},
      {kTerminated, "The same by SIGTERM."}}};
 
 /// The user, or whoever manages jobs, ended the run. what() says what is left of it. Its exit status is

@@ -75,12 +75,12 @@ class Experiments {
   explicit Experiments(const std::vector<Planned>& planned)
       : planned_(planned), progress_(progress_of(planned)), results_(planned.size()), errors_(planned.size()) {}
 
+  /// Where interrupted, of some the first replications alone, or none.
   std::vector<planner::ExperimentResult> run(int jobs) {
     const auto wanted = static_cast<std::size_t>(jobs);
     const std::size_t workers = std::min(wanted, planned_.size());
     const int jobs_each = static_cast<int>(std::max<std::size_t>(1, wanted / workers));
     planner::on_threads(workers, [this, jobs_each] { work(jobs_each); });
-    if (interrupted()) throw Interrupted();
     for (const std::exception_ptr& error : errors_) {
       if (error) std::rethrow_exception(error);
     }
@@ -194,10 +194,13 @@ scenario::ScenarioFile scenario_file(const std::string& file, const SimulationOp
   return scenario::ScenarioFile(file, overrides);
 }
 
-std::vector<results::Outcome> run_experiments(std::vector<Planned> planned, int jobs) {
+std::vector<results::Outcome> run_experiments(std::vector<Planned> planned, int jobs, WhenInterrupted when) {
   std::vector<planner::ExperimentResult> all = Experiments(planned).run(jobs);
+  const bool some_of_each = std::all_of(all.begin(), all.end(), [](const auto& r) { return r.replications > 0; });
+  if (interrupted() && !(when == WhenInterrupted::keep_finished && some_of_each)) throw Interrupted();
   std::vector<results::Outcome> outcomes;
   for (std::size_t i = 0; i < all.size(); ++i) {
+    planned[i].scenario.replications = static_cast<std::int64_t>(all[i].replications);
     const serving::Measurements& m = all[i].measured;
     if (m.arrived > 0 && m.refused == m.arrived) {
       Console::complain(fmt::format("warning: {}: every request was refused, so every figure is empty{}{}",

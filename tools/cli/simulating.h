@@ -68,10 +68,18 @@ struct Planned {
   serving::RequestWatcher* requests = nullptr;  ///< of its first replication
 };
 
+/// What becomes of replications that had finished when SIGINT or SIGTERM came.
+enum class WhenInterrupted {
+  drop_all,
+  /// Where each scenario has some: the outcomes are those of that many (run.replications says how many).
+  keep_finished
+};
+
 /// Runs scenarios side by side; results come by index, whatever the number of threads.
-/// Throws schema::InputError for scenarios that turn out not to make sense, Interrupted after SIGINT, and what
-/// planner::run_experiment throws.
-std::vector<results::Outcome> run_experiments(std::vector<Planned> planned, int jobs);
+/// Throws schema::InputError for scenarios that turn out not to make sense, Interrupted after SIGINT or SIGTERM where
+/// nothing is kept, and what planner::run_experiment throws.
+std::vector<results::Outcome> run_experiments(std::vector<Planned> planned, int jobs,
+                                              WhenInterrupted when = WhenInterrupted::drop_all);
 
 /// The results as a user gets them.
 struct Presentation {

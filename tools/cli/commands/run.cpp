@@ -1,7 +1,14 @@
 // kvsim run: simulates scenarios and prints what they came to.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include "tools/cli/command.h"
+#include "tools/cli/signals.h"
 #include "tools/cli/simulating.h"
 #include "tools/results/result_document.h"
 #include "tools/results/run_page.h"
@@ -25,6 +32,25 @@ Presentation present(const std::vector<results::Outcome>& outcomes, bool timing)
   return p;
 }
 
+std::vector<std::int64_t> replications_of(const std::vector<Planned>& planned) {
+  std::vector<std::int64_t> counts;
+  for (const Planned& p : planned) counts.push_back(p.scenario.replications);
+  return counts;
+}
+
+/// What the results are of where not all replications had finished; else empty.
+std::string kept_of(const std::vector<std::int64_t>& asked, const std::vector<results::Outcome>& outcomes) {
+  std::vector<std::string> kept;
+  bool all = true;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const std::int64_t finished = outcomes[i].scenario.replications;
+    kept.push_back(fmt::format("{} of {}", finished, asked[i]));
+    all = all && finished == asked[i];
+  }
+  if (all) return {};
+  return fmt::format("results are of the first {} replications", fmt::join(kept, ", "));
+}
+
 void run(Console& console, const Options& options) {
   std::vector<Planned> planned;
   std::vector<std::string> labels, inputs;
@@ -35,8 +61,11 @@ void run(Console& console, const Options& options) {
   }
   RunFiles files(options, labels, inputs);
   for (std::size_t i = 0; i < planned.size(); ++i) files.give_to(planned[i], i);
-  const std::vector<results::Outcome> outcomes = run_experiments(std::move(planned), options.jobs);
+  const std::vector<std::int64_t> asked = replications_of(planned);
+  const std::vector<results::Outcome> outcomes =
+      run_experiments(std::move(planned), options.jobs, WhenInterrupted::keep_finished);
   deliver(console, options, files, present(outcomes, options.timing), outcomes);
+  if (const std::string kept = kept_of(asked, outcomes); !kept.empty()) throw Interrupted(kept);
 }
 
 std::function<void(Console&)> declare(CLI::App& app) {
