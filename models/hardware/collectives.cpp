@@ -118,6 +118,36 @@ CollectiveTimes::CollectiveTimes(const LinkSpec& link, Collective operation, con
                   link.name, word(operation), (*(many - 1))->gpus, (*many)->gpus, gpus);
 }
 
+CollectiveTimes::CollectiveTimes(const Interconnect& links, Collective operation, const std::string& library,
+                                 std::int64_t gpus) {
+  const std::int64_t nodes = links.nodes_of(gpus);
+  if (nodes == 1) {
+    *this = CollectiveTimes(links.peer, operation, library, gpus);
+    return;
+  }
+  const std::int64_t of_node = (gpus + nodes - 1) / nodes;
+  const CollectiveTimes within =
+      of_node > 1 ? CollectiveTimes(links.peer, operation, library, of_node) : CollectiveTimes();
+  const CollectiveTimes between(*links.between_nodes, operation, library, nodes);
+  const bool to_all = operation == Collective::all_to_all;
+  const double share_within = to_all ? 1 / static_cast<double>(nodes) : 1;
+  const double share_between = to_all ? 1 : 1 / static_cast<double>(of_node);
+  for (const CollectivePoint& p : within.curve_) curve_.push_back({p.bytes / share_within, 0});
+  for (const CollectivePoint& p : between.curve_) curve_.push_back({p.bytes / share_between, 0});
+  std::sort(curve_.begin(), curve_.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+  curve_.erase(
+      std::unique(curve_.begin(), curve_.end(), [](const auto& a, const auto& b) { return a.bytes == b.bytes; }),
+      curve_.end());
+  for (CollectivePoint& p : curve_) {
+    p.seconds = within.seconds(p.bytes * share_within) + between.seconds(p.bytes * share_between);
+  }
+  estimate_ = fmt::format("{} of {} GPUs on {} nodes: within nodes over {}, then between them over {}, without overlap",
+                          word(operation), gpus, nodes, links.peer.name, links.between_nodes->name);
+  for (const CollectiveTimes* part : {&within, &between}) {
+    if (!part->estimate_.empty()) estimate_ += "; " + part->estimate_;
+  }
+}
+
 double CollectiveTimes::seconds(double bytes) const {
   return at(curve_, bytes);
 }

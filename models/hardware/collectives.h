@@ -10,6 +10,7 @@
 namespace kvsim::models {
 
 struct LinkSpec;
+struct Interconnect;
 
 enum class Collective {
   all_reduce,      ///< everybody gets the sum of everybody's message
@@ -51,6 +52,11 @@ class CollectiveTimes {
   /// tables there are n - 1 steps (all-reduce: twice that, all-to-all: one) of a latency each, and n - 1 parts of n of
   /// the message (all-reduce: twice) cross at the link's bandwidth (R. Thakur et al., IJHPCA 19(1), 2005).
   CollectiveTimes(const LinkSpec& link, Collective operation, const std::string& library, std::int64_t gpus);
+
+  /// For a group that may lie on k nodes, with g of its GPUs on each: one after the other within the nodes, and between
+  /// nodes over the link of each GPU, which carries its g-th part of the message (all-to-all: all of it, and a k-th
+  /// within nodes). The ways of a 2D torus (H. Mikami et al., arXiv 1811.05233, 2018), without overlap of the two.
+  CollectiveTimes(const Interconnect& links, Collective operation, const std::string& library, std::int64_t gpus);
 
   /// Of a message of so many bytes.
   [[nodiscard]] double seconds(double bytes) const;

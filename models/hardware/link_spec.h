@@ -1,8 +1,11 @@
 // Links and storage devices: what moves bytes between memories, and how fast in practice.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/hardware/collectives.h"
@@ -33,6 +36,23 @@ struct LinkSpec {
   Sourced<double> setup_s;                ///< of each transfer (descriptor, request), while the one before it moves
   std::vector<GatherMethod> gathers;      ///< of rows towards the GPU; none: not known
   std::vector<CollectiveTable> collectives;  ///< of GPUs that it joins; none: estimated from the figures above
+};
+
+/// What joins the GPUs of a group.
+struct Interconnect {
+  Interconnect() = default;
+  /// Not explicit: a link alone joins all GPUs of a group.
+  Interconnect(LinkSpec link) : peer(std::move(link)) {}  // NOLINT(google-explicit-constructor)
+
+  LinkSpec peer;  ///< within a node
+  std::optional<LinkSpec>
+      between_nodes;           ///< of each GPU, to those of other nodes; none: peer, as if they were one node
+  std::int64_t node_gpus = 0;  ///< of a node; 0: as many as a group has
+
+  /// Nodes that so many GPUs lie on; 1 where nothing says what joins nodes.
+  [[nodiscard]] std::int64_t nodes_of(std::int64_t gpus) const {
+    return between_nodes && node_gpus > 0 ? (gpus + node_gpus - 1) / node_gpus : 1;
+  }
 };
 
 // How long scattered rows take over a link, by each way of copying them.

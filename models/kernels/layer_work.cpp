@@ -91,7 +91,9 @@ StepWork LayerWork::in_window_layers(const StepWork& work) const {
   }
   for (PrefillChunk& c : part.chunks) {
     const double all = c.tokens * (c.before + (c.tokens + 1) / 2);
+    const double alike = c.alike;
     c = pieces(c.tokens, all - window_.unattended(c.before, c.tokens));
+    c.alike *= alike;
   }
   if (part.chunks.empty() && part.prefill.query_tokens > 0) {
     part.chunks.push_back(pieces(part.prefill.query_tokens, part.prefill.pairs));

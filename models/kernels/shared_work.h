@@ -15,9 +15,10 @@ struct SharedWork {
 };
 
 /// Requests are spread evenly over ranks, so that the one with most has a whole one more or none; chunks are dealt to
-/// the ranks in order, a chunk to one rank, and are one chunk there, with as many query-key pairs. A pipeline cuts the
-/// step into as many passes as it has stages, as far as a rank has requests and chunks for them, all alike; where ranks
-/// have fewer than stages, the passes in which all of them have a request are the ones that count for the experts.
+/// the ranks in order, a chunk to one rank, and in a pipeline each of them in equal parts to its passes. A pipeline
+/// cuts the step into as many passes as it has stages, as far as a rank has requests and chunks for them, all alike;
+/// where ranks have fewer than stages, the passes in which all of them have a request are the ones that count for the
+/// experts.
 [[nodiscard]] SharedWork shared_work(const StepWork& work, const Parallelism& parallel);
 
 /// The tokens of SharedWork::rank.
@@ -27,7 +28,8 @@ struct SharedWork {
 struct PipelinePass {
   double layers_s = 0;  ///< what all layers take in one pass, in proportion to layers
   double tail_s = 0;    ///< what comes once a pass, in the last stage
-  double send_s = 0;    ///< from a stage to the next
+  double sends_s = 0;   ///< from each stage to the next, all of them
+  double slowest_send_s = 0;
 };
 /// max(a pass through all stages, passes x the slowest stage): the first where a pipeline is not full. The first stages
 /// have ceil(layers / stages) layers, the last one what is left, rounded down.

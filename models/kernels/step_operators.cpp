@@ -143,9 +143,9 @@ void close_sum(std::vector<StepOperator>& operators, double total_s) {
 
 }  // namespace
 
-std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfile& profile,
+std::vector<StepOperator> step_operators(const GpuSpec& gpu, const Interconnect& links, const KernelProfile& profile,
                                          const LlmSpec& model, const Parallelism& parallel, const StepWork& step) {
-  const StepTime time = StepTimer(gpu, peer, profile, model, parallel).time(step);
+  const StepTime time = StepTimer(gpu, links, profile, model, parallel).time(step);
   const std::vector<UsedFigure> figures = used_figures(gpu, profile, model, parallel.tensor);
   const SharedWork shared = parallel.tensor_only() ? SharedWork{step, step.tokens(), 1} : shared_work(step, parallel);
   const StepWork& work = shared.rank;
@@ -242,11 +242,11 @@ std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& pee
     }
     messages.bytes += kCarriedBytes * exchanges * 2 * shared.tokens * hidden;
     const bool reduces = parallel.tensor > 1;
-    const CollectiveTimes times(peer, reduces ? Collective::all_reduce : Collective::all_gather,
+    const CollectiveTimes times(links, reduces ? Collective::all_reduce : Collective::all_gather,
                                 profile.collective_library, reduces ? parallel.tensor : parallel.gpus());
     messages.binds = "messages";
     messages.from = times.source() != nullptr ? "table" : "estimate";
-    messages.source = times.source() != nullptr ? *times.source() : peer.read_bytes_per_s.source;
+    messages.source = times.source() != nullptr ? *times.source() : links.peer.read_bytes_per_s.source;
     operators.push_back(messages);
   }
   const double iteration_s = tokens > 0 ? profile.iteration_overhead_s.value : 0;

@@ -31,11 +31,11 @@ struct StepOperator {
       {};  ///< of the form behind `from`, on the machine that it was fitted to; none: not known
 };
 
-/// StepTimer(gpu, peer, profile, model, parallel).time(work), by operator; their seconds, added in this order,
+/// StepTimer(gpu, links, profile, model, parallel).time(work), by operator; their seconds, added in this order,
 /// are its total to the last bit. Of a mixture the router with the shared experts and the routed experts are operators
 /// of their own: their parts of the step's linear layers, by their forms (by what their roofline is bound by). Bytes
 /// and FLOPs are those of one pass on one GPU of the rank with most (of a pipeline: of all stages).
-[[nodiscard]] std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& peer,
+[[nodiscard]] std::vector<StepOperator> step_operators(const GpuSpec& gpu, const Interconnect& links,
                                                        const KernelProfile& profile, const LlmSpec& model,
                                                        const Parallelism& parallel, const StepWork& work);
 

@@ -85,7 +85,7 @@ bool is_captured(const KernelProfile& profile, const StepWork& work) {
   return short_enough && (profile.launch.chunks_captured || work.prefill.query_tokens <= 0);
 }
 
-StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfile& profile, const LlmSpec& model,
+StepTimer::StepTimer(const GpuSpec& gpu, const Interconnect& links, const KernelProfile& profile, const LlmSpec& model,
                      const Parallelism& parallel)
     : model_(model), profile_(profile), parallel_(parallel), gpus_(static_cast<double>(parallel.tensor)) {
   memory_bytes_per_s_ = gpu.memory_bytes_per_s.value;
@@ -116,7 +116,7 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
   }
   const std::string& library = profile_.collective_library;
   const auto collective = [&](Collective operation, std::int64_t gpus) {
-    CollectiveTimes times(peer, operation, library, gpus);
+    CollectiveTimes times(links, operation, library, gpus);
     if (!times.estimate().empty()) fallbacks_.push_back(times.estimate());
     return times;
   };
@@ -128,8 +128,7 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
     gather_tokens_ = collective(Collective::all_gather, parallel.expert_gpus());
     scatter_tokens_ = collective(Collective::reduce_scatter, parallel.expert_gpus());
   }
-  send_latency_s_ = peer.latency_s.value;
-  send_bytes_per_s_ = peer.read_bytes_per_s.value;
+  note_links(links);
   machine_ = machine_for(gpu, profile);
   note_origin(gpu);
   note_scaled_kernels();
@@ -425,6 +424,24 @@ void StepTimer::add_linear(const StepWork& work, double all_tokens, StepTime& ti
   time.head_s = time.linear_s - body_s;
 }
 
+void StepTimer::note_links(const Interconnect& links) {
+  const auto borders = static_cast<double>(parallel_.pipeline - 1);
+  double between = 0;
+  if (links.nodes_of(parallel_.gpus()) > 1) {
+    const std::int64_t in_one = std::max<std::int64_t>(1, links.node_gpus / parallel_.expert_gpus());
+    between = static_cast<double>((parallel_.pipeline + in_one - 1) / in_one - 1);
+    const LinkSpec& link = *links.between_nodes;
+    sends_[1] = {between, link.latency_s.value, link.read_bytes_per_s.value};
+  }
+  sends_[0] = {borders - between, links.peer.latency_s.value, links.peer.read_bytes_per_s.value};
+  if (links.node_gpus > 0 && parallel_.gpus() > links.node_gpus && !links.between_nodes) {
+    fallbacks_.push_back(
+        fmt::format("{} GPUs of a replica on nodes of {}: joined by {} as if they were one node, which is too fast; "
+                    "cluster.node.link says what joins nodes",
+                    parallel_.gpus(), links.node_gpus, links.peer.name));
+  }
+}
+
 double StepTimer::sampler_s(double sequences) const {
   const std::vector<TimePoint>& points = profile_.tables.sampler;
   if (points.empty() || sequences <= 0) return 0;
@@ -490,7 +507,12 @@ void StepTimer::add_stages(const SharedWork& shared, StepTime& t) const {
   pass.tail_s = t.head_s + t.gathering_s + profile_.iteration_overhead_s.value +
                 sampler_s(rank.sampled > 0 ? rank.sampled : rank.logit_tokens) + t.launch_s + rank.extra_gpu_s;
   pass.layers_s = t.total_s - pass.tail_s;
-  pass.send_s = send_latency_s_ + bytes / gpus_ / send_bytes_per_s_;  // every GPU of a stage sends its part
+  for (const Sends& sends : sends_) {
+    if (sends.number <= 0) continue;
+    const double send_s = sends.latency_s + bytes / gpus_ / sends.bytes_per_s;  // every GPU of a stage sends its part
+    pass.sends_s += sends.number * send_s;
+    pass.slowest_send_s = std::max(pass.slowest_send_s, send_s);
+  }
   const double step_s = pipeline_s(pass, shared.microbatches, model_.layers, parallel_);
   t.collectives_s += step_s - t.total_s;
   t.total_s = step_s;

@@ -2,6 +2,7 @@
 // operator.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -60,8 +61,8 @@ inline constexpr double kCarriedBytes = 2;
 
 class StepTimer {
  public:
-  /// `peer` is the link between the GPUs, which times what they tell each other; unused for a single one.
-  StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfile& profile, const LlmSpec& model,
+  /// `links` are those between the GPUs, which time what they tell each other; unused for a single one.
+  StepTimer(const GpuSpec& gpu, const Interconnect& links, const KernelProfile& profile, const LlmSpec& model,
             const Parallelism& parallel);
 
   /// Operator by operator: measured table, fitted form, or roofline t0 + max(bytes / (eta BW), flops / (eta FLOPS)),
@@ -107,6 +108,8 @@ class StepTimer {
   };
   [[nodiscard]] static Roofline roofline(double bytes_s, double flops_s);
   void note_origin(const GpuSpec& gpu);
+  /// Of stages of a pipeline, and of a replica on several nodes that nothing is known to join.
+  void note_links(const Interconnect& links);
   /// Of forms of an engine's kernels that were measured on another GPU.
   void note_scaled_kernels();
   void note_missing();
@@ -158,8 +161,12 @@ class StepTimer {
   CollectiveTimes all_gather_;
   CollectiveTimes gather_tokens_;   // to the GPUs that share experts
   CollectiveTimes scatter_tokens_;  // and their sums back
-  double send_latency_s_ = 0;       // from a stage of a pipeline to the next
-  double send_bytes_per_s_ = 0;
+  /// From a stage of a pipeline to the next.
+  struct Sends {
+    double number = 0;  // of the stages' borders
+    double latency_s = 0, bytes_per_s = 0;
+  };
+  std::array<Sends, 2> sends_;     // within nodes, between nodes
   double linear_calls_ = 0;        // per forward pass
   double launches_ = 0;            // per forward pass: all kernels
   double head_flops_ = 0;          // LM head, per logit token

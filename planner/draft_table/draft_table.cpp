@@ -40,7 +40,7 @@ class TableSearch {
       : config_(searched(scenario.serving)),
         decode_(*serving::find_decode_policy(config_.decode.policy)),
         geometry_(serving::configured_geometry(config_)),
-        timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
+        timer_(config_.cluster.gpu, serving::interconnect(config_.cluster), config_.cluster.profile, config_.model,
                config_.cluster.parallel.tensor),
         drafting_(config_, decode_),
         acceptance_(decode_.proposes() ? drafting_.acceptance()

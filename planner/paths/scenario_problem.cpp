@@ -146,7 +146,7 @@ class Derivation {
     c.remote_compressed = load(pools_.remote, geometry_.compressed_transfer(prompt_, 0));
     c.remote_rest = load(pools_.remote, geometry_.full_transfer(prompt_) - geometry_.compressed_transfer(prompt_, 0));
     const serving::ClusterConfig& cluster = config_.cluster;
-    const models::StepTimer timer(cluster.gpu, cluster.peer_link, cluster.profile, config_.model,
+    const models::StepTimer timer(cluster.gpu, serving::interconnect(cluster), cluster.profile, config_.model,
                                   cluster.parallel.tensor);
     c.decompress_s = serving::decompression_s(config_, geometry_, timer, prompt_);
     const auto slots = [&](std::int64_t tokens) { return slots_of(geometry_.full_reservation(tokens)); };
@@ -231,7 +231,7 @@ NodeSteps::NodeSteps(const serving::ServingConfig& config, const serving::KvGeom
       geometry_(geometry),
       prompt_(std::llround(traffic.mean_context)),
       generated_(std::llround(traffic.mean_generated)),
-      timer_(config.cluster.gpu, config.cluster.peer_link, config.cluster.profile, config.model,
+      timer_(config.cluster.gpu, serving::interconnect(config.cluster), config.cluster.profile, config.model,
              config.cluster.parallel.tensor) {}
 
 double NodeSteps::seconds(double decoding, double drafting, double verifying) const {

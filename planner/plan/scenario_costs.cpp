@@ -222,7 +222,7 @@ namespace {
 constexpr std::int64_t kLargestTable = 4096;  // requests per replica; larger batches are not considered
 
 models::StepTimer timer_of(const serving::ServingConfig& c) {
-  return {c.cluster.gpu, c.cluster.peer_link, c.cluster.profile, c.model, c.cluster.parallel.tensor};
+  return {c.cluster.gpu, serving::interconnect(c.cluster), c.cluster.profile, c.model, c.cluster.parallel.tensor};
 }
 
 double positive_difference(std::int64_t a, std::int64_t b) {

@@ -92,7 +92,7 @@ FetchTimes fetch_times(const serving::ServingConfig& config, const serving::Laye
 
 models::StepTimer step_timer(const serving::ServingConfig& config) {
   const serving::ClusterConfig& c = config.cluster;
-  return {c.gpu, c.peer_link, c.profile, config.model, c.parallel.tensor};
+  return {c.gpu, serving::interconnect(c), c.profile, config.model, c.parallel.tensor};
 }
 
 StepOutlook outlook(const serving::ServingConfig& config, const LikeRequests& requests) {

@@ -136,7 +136,7 @@ FirstTokenModel::FirstTokenModel(const scenario::Scenario& scenario, PromptMetho
     : method_(method),
       scenario_(under(scenario, method)),
       geometry_(serving::configured_geometry(config())),
-      timer_(config().cluster.gpu, config().cluster.peer_link, config().cluster.profile, config().model,
+      timer_(config().cluster.gpu, serving::interconnect(config().cluster), config().cluster.profile, config().model,
              config().cluster.parallel.tensor) {
   if (!blends(method)) return;
   times_.emplace(config());

@@ -75,7 +75,7 @@ PromptCache::PromptCache(engine::Simulator& simulator, transport::Fabric& fabric
       block_tokens_(block_tokens),
       future_(future),
       geometry_(serving::configured_geometry(config)),
-      timer_(config.cluster.gpu, config.cluster.peer_link, config.cluster.profile, config.model,
+      timer_(config.cluster.gpu, serving::interconnect(config.cluster), config.cluster.profile, config.model,
              config.cluster.parallel.tensor),
       pool_(models::option_pool(spec_)),
       quality_(spec_, pool_, config.context_sensitivities, config.context_curves.get(), config.run.seed),

@@ -35,7 +35,7 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment, std::unique_p
       config_(environment.config),
       decode_(*serving::find_decode_policy(config_.decode.policy)),
       geometry_(serving::configured_geometry(config_)),
-      timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
+      timer_(config_.cluster.gpu, serving::interconnect(config_.cluster), config_.cluster.profile, config_.model,
              config_.cluster.parallel.tensor),
       step_times_(timer_),
       acceptance_(serving::acceptance_of(

@@ -15,7 +15,7 @@ namespace kvsim::reuse {
 namespace {
 
 models::StepTimer timer_of(const serving::ClusterConfig& cluster, const models::LlmSpec& model, std::int64_t gpus) {
-  return {cluster.gpu, cluster.peer_link, cluster.profile, model, gpus};
+  return {cluster.gpu, serving::interconnect(cluster), cluster.profile, model, gpus};
 }
 
 /// Of a token's KV, what depends on its place: the keys, or of a latent the rotary part.

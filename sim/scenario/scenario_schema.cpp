@@ -567,6 +567,9 @@ ObjectSchema<serving::NodeConfig> node_schema() {
   s.optional("memory", &NodeConfig::memory_bytes, bytes().positive(),
              "host memory of a node for KV, in equal parts for the replicas on it, in place of host.memory (with "
              "host.shared it is one tier all the same)");
+  s.reference("link", &NodeConfig::link, "link", models::link_schema(), Presence::optional,
+              "what joins nodes, of each GPU, where a replica takes several: its collectives go within nodes over "
+              "gpu.peer_link, then between them over this; left out: over gpu.peer_link alone, which is said");
   s.optional("price", &NodeConfig::usd_per_hour, schema::price().non_negative(),
              "of a node with all GPUs and host memory in it; left out: those of its parts by the price table");
   return s;

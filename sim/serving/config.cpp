@@ -18,6 +18,15 @@
 
 namespace kvsim::serving {
 
+models::Interconnect interconnect(const ClusterConfig& cluster) {
+  models::Interconnect links(cluster.peer_link);
+  if (cluster.node) {
+    links.node_gpus = cluster.node->gpus;
+    links.between_nodes = cluster.node->link;
+  }
+  return links;
+}
+
 std::int64_t nodes_for(const ClusterConfig& cluster, std::int64_t replicas) {
   const std::int64_t node = cluster.node->gpus, replica = gpus_per_group(cluster);
   if (replica > node) return replicas * ((replica + node - 1) / node);

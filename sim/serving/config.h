@@ -74,6 +74,7 @@ struct NodeConfig {
   std::int64_t gpus = 8;
   std::optional<std::int64_t> memory_bytes;  ///< of the node; none: ClusterConfig::host_memory_bytes says it
   std::optional<double> usd_per_hour;        ///< of the node with all that is in it; none: by prices of its parts
+  std::optional<models::LinkSpec> link;      ///< of each GPU, to other nodes; none: not known
 };
 
 /// One or several identical replicas; the GPUs of each share the model as `parallel` says, and have their own links to
@@ -92,11 +93,14 @@ struct ClusterConfig {
   bool host_shared = false;                       ///< placement: the replicas' host memory together is one tier
   std::vector<transport::Outage> host_outages{};  ///< placement: of the links to host memory, both directions
   std::vector<StorageTierConfig> storage{};       ///< placement: below host memory, the nearest first
-  std::string router = "least_loaded";            ///< round_robin | least_loaded
+  std::string router = "least_loaded";            ///< a name of routers()
   std::int64_t scorer_gpus = 0;                   ///< per replica, of the same kind: only for a small model that scores
   std::optional<PoolsConfig> pools;               ///< instead of replicas with host memory
   std::optional<NodeConfig> node;                 ///< that replicas are bought in; none: GPUs are bought alone
 };
+
+/// What joins the GPUs of a group: peer_link within a node, and between nodes their link.
+[[nodiscard]] models::Interconnect interconnect(const ClusterConfig& cluster);
 
 /// Groups of GPUs that share a model: replicas, or the nodes of both pools.
 inline std::int64_t groups(const ClusterConfig& cluster) {

@@ -70,7 +70,7 @@ Drafting::Drafting(const ServingConfig& config, const DecodePolicy& decode)
     : most_(most_proposed(config.decode, decode)), acceptance_(law(config, decode, most_)) {
   if (most_ == 0) return;
   const models::DrafterSpec& drafter = config.decode.drafter->spec;
-  timer_ = std::make_shared<const models::StepTimer>(config.cluster.gpu, config.cluster.peer_link,
+  timer_ = std::make_shared<const models::StepTimer>(config.cluster.gpu, interconnect(config.cluster),
                                                      without_iteration_overhead(config.cluster.profile),
                                                      drafter.network, config.cluster.parallel.tensor);
   window_ = drafter.network.max_context;

@@ -56,6 +56,42 @@ TEST(Collectives, WithoutATableComeFromLatencyAndBandwidth) {
   EXPECT_EQ(times({}, 4).estimate(), "link tiny-link has no all_reduce figures: latency and bandwidth alone");
 }
 
+TEST(Collectives, OfSeveralNodesGoWithinThemAndThenBetweenThem) {
+  Interconnect links(tiny_link());
+  links.peer.collectives = {table(4, {{100, 1}, {200, 3}, {400, 4}})};
+  links.node_gpus = 4;
+  links.between_nodes = tiny_link();
+  links.between_nodes->name = "far";
+  links.between_nodes->read_bytes_per_s.value = 2;
+  const auto over = [&](Collective operation, std::int64_t gpus) {
+    return CollectiveTimes(links, operation, "nccl", gpus);
+  };
+  const CollectiveTimes within(links.peer, Collective::all_reduce, "nccl", 4);
+  // Three nodes: 2 x 2 steps of 1 s, and 2 x 2/3 of a quarter of the message at 2 B/s.
+  for (const double bytes : {1.0, 100.0, 150.0, 399.0, 400.0, 1e6}) {
+    EXPECT_NEAR(over(Collective::all_reduce, 12).seconds(bytes), within.seconds(bytes) + 4 + 4 / 3. * bytes / 4 / 2,
+                1e-12 * bytes)
+        << bytes;
+  }
+  // Eleven GPUs lie on three nodes, too, four on one.
+  EXPECT_DOUBLE_EQ(over(Collective::all_reduce, 11).seconds(400), over(Collective::all_reduce, 12).seconds(400));
+  EXPECT_DOUBLE_EQ(over(Collective::all_reduce, 4).seconds(150), within.seconds(150));
+  EXPECT_NE(over(Collective::all_reduce, 4).source(), nullptr);
+  // Two nodes, 16 B. All-gather: 3 + 3/4 x 1.6, then 1 + 1/2 x 4 / 2. All-to-all: half of it within, all of it between.
+  EXPECT_DOUBLE_EQ(over(Collective::all_gather, 8).seconds(16), 3 + 0.75 * 1.6 + 1 + 0.5 * 4 / 2);
+  EXPECT_DOUBLE_EQ(over(Collective::all_to_all, 8).seconds(16), 1 + 0.75 * 0.8 + 1 + 0.5 * 16 / 2);
+  EXPECT_EQ(over(Collective::all_reduce, 12).source(), nullptr);
+  EXPECT_EQ(
+      over(Collective::all_reduce, 12).estimate(),
+      "all_reduce of 12 GPUs on 3 nodes: within nodes over tiny-link, then between them over far, without overlap; "
+      "link far has no all_reduce figures: latency and bandwidth alone");
+  // Nodes of one GPU have nothing within; without a link between them they are taken for one.
+  links.node_gpus = 1;
+  EXPECT_DOUBLE_EQ(over(Collective::all_gather, 2).seconds(16), 1 + 0.5 * 16 / 2);
+  links.between_nodes.reset();
+  EXPECT_DOUBLE_EQ(over(Collective::all_gather, 4).seconds(16), 3 + 0.75 * 1.6);
+}
+
 TEST(Collectives, AnAllReduceIsAReduceScatterAndAnAllGather) {
   for (const double bytes : {1.0, 1e3, 1e9}) {
     for (const std::int64_t gpus : {2, 3, 8, 72}) {

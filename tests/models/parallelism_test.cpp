@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
+#include <string>
+#include <vector>
 
 #include "models/catalogue/catalogue.h"
 #include "models/kernels/shared_work.h"
@@ -72,10 +75,10 @@ RC_GTEST_PROP(SharedWork, NoRankHasMoreThanAllAndTheFullestHasTheMeanOrMore, ())
 
 TEST(Pipeline, IsAPassThroughAllStagesOrTheSlowestStageForEveryPass) {
   const Parallelism p = cut(1, 1, 1, 4);
-  const PipelinePass pass{8, 1, 0.5};  // ten layers: three, three, two, two with the head
+  const PipelinePass pass{8, 1, 3 * 0.5, 0.5};  // ten layers: three, three, two, two with the head
   EXPECT_DOUBLE_EQ(pipeline_s(pass, 1, 10, p), 8 + 1 + 3 * 0.5);
-  EXPECT_DOUBLE_EQ(pipeline_s(pass, 4, 10, p), 4 * (2.6 + 0.5));           // last: 1.6 + 1
-  EXPECT_DOUBLE_EQ(pipeline_s({8, 0.5, 0.5}, 4, 10, p), 4 * (2.4 + 0.5));  // first: three of ten layers
+  EXPECT_DOUBLE_EQ(pipeline_s(pass, 4, 10, p), 4 * (2.6 + 0.5));                    // last: 1.6 + 1
+  EXPECT_DOUBLE_EQ(pipeline_s({8, 0.5, 3 * 0.5, 0.5}, 4, 10, p), 4 * (2.4 + 0.5));  // first: three of ten layers
 }
 
 TEST(Routing, ChanceFillsTheFullestOfSeveralGpus) {
@@ -133,6 +136,72 @@ class Shares : public ::testing::TestWithParam<const char*> {
   Catalogue catalogue_ = Catalogue::built_in();
   LlmSpec model_ = catalogue_.model("deepseek-v3");
 };
+
+LinkSpec link_of(const char* name, double bytes_per_s, double latency_s) {
+  LinkSpec link;
+  link.name = name;
+  link.read_bytes_per_s.value = link.write_bytes_per_s.value = bytes_per_s;
+  link.latency_s.value = latency_s;
+  return link;
+}
+
+// Several prompts are no long one: each token attends to its own prompt alone.
+TEST_P(Shares, ARankAttendsWithinEachOfItsPrompts) {
+  const auto prompts = [](int number, double tokens) {
+    StepWork w;
+    for (int i = 0; i < number; ++i) w.chunks.push_back({tokens, 0});
+    w.prefill.query_tokens = number * tokens;
+    w.prefill.pairs = number * tokens * (tokens + 1) / 2;
+    w.logit_tokens = number;
+    return w;
+  };
+  EXPECT_DOUBLE_EQ(time(cut(1, 8), prompts(64, 1000)).attention_s, time(1, prompts(8, 1000)).attention_s);
+  EXPECT_DOUBLE_EQ(time(cut(1, 8), prompts(60, 1000)).attention_s, time(1, prompts(8, 1000)).attention_s);
+  EXPECT_LT(time(cut(1, 8), prompts(64, 1000)).attention_s, 0.5 * time(cut(1, 8), prompts(8, 8000)).attention_s);
+  // Each pass of a pipeline has its part of the prompts.
+  EXPECT_DOUBLE_EQ(time(cut(1, 1, 1, 4), prompts(16, 1000)).attention_s, time(1, prompts(4, 1000)).attention_s);
+}
+
+// Messages between nodes alone differ: what they take is a closed form.
+TEST_P(Shares, AReplicaOnSeveralNodesTalksOverTheirLink) {
+  const GpuSpec gpu = catalogue_.gpu("h200");
+  const auto timer = [&](const Interconnect& links, const Parallelism& p) {
+    return StepTimer(gpu, links, catalogue_.profile(profile()), model_, p);
+  };
+  Interconnect one(link_of("near", 400e9, 1e-6)), two = one;
+  two.node_gpus = 8;
+  two.between_nodes = link_of("far", 40e9, 10e-6);
+  const StepWork w = work(64);
+
+  // Two stages of eight GPUs, a node each: each of a stage's 8 GPUs sends its 8th part over its own link.
+  const double bytes = 2 * static_cast<double>(model_.hidden);  // of a token
+  const Parallelism stages = cut(8, 1, 1, 2);
+  const StepTime near = timer(one, stages).time(work(1)), far = timer(two, stages).time(work(1));
+  EXPECT_NEAR(far.total_s - near.total_s, (10e-6 + bytes / 8 / 40e9) - (1e-6 + bytes / 8 / 400e9), 1e-9);
+  // Of four stages of four GPUs one border of three is between nodes.
+  const Parallelism short_stages = cut(4, 1, 1, 4);
+  EXPECT_NEAR(timer(two, short_stages).time(work(1)).total_s - timer(one, short_stages).time(work(1)).total_s,
+              (10e-6 + bytes / 4 / 40e9) - (1e-6 + bytes / 4 / 400e9), 1e-9);
+
+  // Sixteen GPUs that share every matrix: as eight of a node, and the nodes on an eighth of each message.
+  EXPECT_GT(timer(two, 16).time(w).collectives_s, timer(Interconnect(one.peer), 8).time(w).collectives_s);
+  EXPECT_EQ(timer(two, 8).time(w).total_s, timer(one, 8).time(w).total_s) << "they lie on one";
+
+  const auto says = [](const StepTimer& t, const std::string& words) {
+    const auto& all = t.fallbacks();
+    return std::any_of(all.begin(), all.end(),
+                       [&](const std::string& f) { return f.find(words) != std::string::npos; });
+  };
+  EXPECT_TRUE(
+      says(timer(two, 16), "all_reduce of 16 GPUs on 2 nodes: within nodes over near, then between them over far"));
+  EXPECT_FALSE(says(timer(two, 16), "as if they were one node"));
+  two.between_nodes.reset();
+  EXPECT_TRUE(says(timer(two, 16),
+                   "16 GPUs of a replica on nodes of 8: joined by near as if they were one node, which is "
+                   "too fast; cluster.node.link says what joins nodes"));
+  EXPECT_FALSE(says(timer(two, 8), "as if they were one node"));
+  EXPECT_EQ(timer(two, 16).time(w).total_s, timer(one, 16).time(w).total_s);
+}
 
 TEST_P(Shares, ARankAttendsToItsOwnRequestsAlone) {
   EXPECT_NEAR(time(cut(1, 8), work(64)).attention_s, time(1, work(8)).attention_s, 1e-12);

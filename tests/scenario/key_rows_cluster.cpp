@@ -5,6 +5,8 @@ namespace {
 
 /// A link without collectives: its own figures count.
 const Sets kSixteen = {"cluster.gpu.tensor_parallel=16", "cluster.gpu.peer_link=ethernet-100g"};
+/// The same between nodes.
+const Sets kTwoNodes = {"cluster.gpu.tensor_parallel=16", "cluster.node={gpus: 8, link: ethernet-100g}"};
 /// Routed experts with fitted times, on four GPUs.
 const Sets kExpertModel = {
     "model=qwen3-30b-a3b",      "cluster.gpu.type=h200",   "cluster.gpu.tensor_parallel=4", "prefill=recompute",
@@ -50,8 +52,8 @@ void add_link_tables(std::vector<KeyRow>& rows, const std::string& link, const s
   rows.push_back({key + ".per_row", base, one, with("{name: one, per_row: 9 us, bandwidth: 1 GB/s}"), timed});
   rows.push_back({key + ".bandwidth", base, with("{name: one, per_row: 1 ns, bandwidth: 1 GB/s}"),
                   with("{name: one, per_row: 1 ns, bandwidth: 2 GB/s}"), timed});
-  const bool joins_gpus = link == "cluster.gpu.peer_link";
-  add_collectives(rows, link, joins_gpus ? kPair : base, joins_gpus);
+  const bool peers = link == "cluster.gpu.peer_link";
+  add_collectives(rows, link, peers ? kPair : base, peers || link == "cluster.node.link");
 }
 
 std::vector<KeyRow> cluster_rows() {
@@ -98,6 +100,14 @@ std::vector<KeyRow> cluster_rows() {
       {"cluster.host.memory", {}, "512 GiB", "5 GB"},
       {"cluster.node.gpus", {"cluster.host={link: pcie5-x16}", "cluster.node={gpus: 1, memory: 40 GB}"}, "1", "8"},
       {"cluster.node.memory", {"cluster.host={link: pcie5-x16}", "cluster.node={gpus: 1}"}, "512 GiB", "5 GB"},
+      {"cluster.node.link.name", kTwoNodes, "one", "two", Effect::reported},
+      {"cluster.node.link.description", kTwoNodes, "one", "two", Effect::shown},
+      {"cluster.node.link.kind", kTwoNodes, "peer", "network", Effect::none_yet},
+      {"cluster.node.link.read", kTwoNodes, "300 GB/s", "10 GB/s"},
+      {"cluster.node.link.write", kTwoNodes, "300 GB/s", "10 GB/s", Effect::listed},
+      {"cluster.node.link.both_ways", kTwoNodes, "300 GB/s", "400 GB/s", Effect::listed},
+      {"cluster.node.link.latency", kTwoNodes, "1 us", "10 us"},
+      {"cluster.node.link.setup", kTwoNodes, "1 us", "10 us", Effect::listed},
       {"cluster.node.price", {"cluster.node={gpus: 8}"}, "20 USD/h", "30 USD/h", Effect::reported},
       {"cluster.host.link.name", {}, "one", "two", Effect::shown},
       {"cluster.host.link.description", {}, "one", "two", Effect::shown},
@@ -111,6 +121,7 @@ std::vector<KeyRow> cluster_rows() {
   };
   add_link_tables(rows, "cluster.gpu.peer_link", kSixteen);
   add_link_tables(rows, "cluster.host.link", fetching(), true);
+  add_link_tables(rows, "cluster.node.link", kTwoNodes);
   return rows;
 }
 

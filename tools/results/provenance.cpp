@@ -74,13 +74,26 @@ void add_link(Collector& out, const std::string& role, const models::LinkSpec& l
   out.add(role + ".setup", Dimension::time, link.setup_s);
 }
 
+/// What times all-reduces of so many GPUs that a link joins.
+void add_joining_link(Collector& out, const std::string& role, const models::LinkSpec& link, const std::string& library,
+                      std::int64_t gpus) {
+  if (gpus <= 1) return;
+  const models::CollectiveTimes times(link, models::Collective::all_reduce, library, gpus);
+  if (times.source() == nullptr) return add_link(out, role, link);
+  out.add(role + ".collectives", "table", *times.source());
+}
+
 /// What times the collectives of a replica's GPUs.
 void add_collectives(Collector& out, const serving::ClusterConfig& c) {
-  if (c.parallel.tensor <= 1) return;
-  const models::CollectiveTimes times(c.peer_link, models::Collective::all_reduce, c.profile.collective_library,
-                                      c.parallel.tensor);
-  if (times.source() == nullptr) return add_link(out, "peer_link", c.peer_link);
-  out.add("peer_link.collectives", "table", *times.source());
+  const models::Interconnect links = serving::interconnect(c);
+  const std::int64_t nodes = links.nodes_of(c.parallel.tensor);
+  const std::string& library = c.profile.collective_library;
+  add_joining_link(out, "peer_link", c.peer_link, library, (c.parallel.tensor + nodes - 1) / nodes);
+  if (nodes > 1) {
+    add_joining_link(out, "node.link", *links.between_nodes, library, nodes);
+  } else if (links.nodes_of(c.parallel.gpus()) > 1) {
+    add_link(out, "node.link", *links.between_nodes);
+  }
 }
 
 /// A law of accepted lengths that the scenario gives itself.

@@ -164,11 +164,12 @@ StepReport step_report(const scenario::Scenario& scenario, const StepQuestion& q
   report.context = context;
   report.verifying = question.verifying;
   report.chunk = question.chunk;
-  report.operators =
-      models::step_operators(machine.gpu, machine.peer_link, machine.profile, c.model, machine.parallel, work);
+  report.operators = models::step_operators(machine.gpu, serving::interconnect(machine), machine.profile, c.model,
+                                            machine.parallel, work);
   for (const StepOperator& o : report.operators) report.seconds += o.seconds;
   report.fallbacks =
-      models::StepTimer(machine.gpu, machine.peer_link, machine.profile, c.model, machine.parallel).fallbacks();
+      models::StepTimer(machine.gpu, serving::interconnect(machine), machine.profile, c.model, machine.parallel)
+          .fallbacks();
   report.what = fmt::format("{} {}{} over {} of KV each", counted(batch, "request"),
                             decode.verifies ? "draft" : "decode", batch == 1 ? "s" : "", counted(context, "token"));
   if (decode.reads_compressed) {
