@@ -103,12 +103,14 @@ struct Pilot {
   double e2e_s = 0;
 };
 
-Pilot pilot(scenario::Scenario s) {
+Pilot pilot(scenario::Scenario s, const std::function<bool()>& go_on) {
   serving::RunConfig& run = s.serving.run;
   run.duration_s = std::min(run.duration_s.value_or(kPilot_s), kPilot_s);
   run.warmup_s = std::min({run.warmup_s, kPilotWarmup_s, *run.duration_s / 2});
   run.token_samples = false;
-  const serving::Measurements m = simulate_replication(s, 0).measured;
+  serving::SimulationOptions options;
+  if (go_on) options.progress = [&go_on](engine::SimTime) { return go_on(); };
+  const serving::Measurements m = simulate_replication(s, 0, options).measured;
   const double late = std::numeric_limits<double>::infinity();
   return {m.measured_s > 0 ? static_cast<double>(m.output_tokens) / m.measured_s : 0.0,
           m.e2e_s.count() > 0 ? m.e2e_s.mean() : late};
@@ -122,17 +124,20 @@ bool better(const Pilot& a, const Pilot& b) {
 
 }  // namespace
 
-scenario::Scenario with_best_planned_weights(const scenario::Scenario& scenario) {
+scenario::Scenario with_best_planned_weights(const scenario::Scenario& scenario, const std::function<bool()>& go_on) {
   const scenario::Scenario all = with_planned_weights(scenario);
   if (!drafts(all.serving.cluster.pools->dispatch.weights)) return all;
   const auto full_kv = with_full_kv_weights(scenario);
-  return full_kv && better(pilot(*full_kv), pilot(all)) ? *full_kv : all;
+  return full_kv && better(pilot(*full_kv, go_on), pilot(all, go_on)) ? *full_kv : all;
 }
 
 serving::SimulationOutcome simulate_replication(const scenario::Scenario& scenario, std::uint64_t offset,
                                                 const serving::SimulationOptions& options) {
-  if (needs_planned_weights(scenario))
-    return simulate_replication(with_best_planned_weights(scenario), offset, options);
+  if (needs_planned_weights(scenario)) {
+    std::function<bool()> go_on;
+    if (options.progress) go_on = [&options] { return options.progress(engine::SimTime{}); };
+    return simulate_replication(with_best_planned_weights(scenario, go_on), offset, options);
+  }
   serving::ServingConfig config = scenario.serving;
   config.run.seed += offset;
   const auto feed = make_feed(scenario, config.run.seed);
@@ -174,8 +179,11 @@ std::string unsteady_state(const serving::Measurements& m, double cv) {
 }
 
 ExperimentResult run_experiment(const scenario::Scenario& scenario, const ExperimentOptions& options) {
-  if (needs_planned_weights(scenario))
-    return run_experiment(with_best_planned_weights(scenario), options);  // once for all
+  if (needs_planned_weights(scenario)) {  // once for all
+    std::function<bool()> go_on;
+    if (options.progress) go_on = [&options] { return options.progress(0, 0); };
+    return run_experiment(with_best_planned_weights(scenario, go_on), options);
+  }
   const auto begin = std::chrono::steady_clock::now();
   ExperimentResult result;
   result.capacity = serving::kv_capacity(scenario.serving);

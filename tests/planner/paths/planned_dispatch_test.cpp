@@ -46,6 +46,25 @@ TEST(PlannedDispatch, DraftsWhereThatPays) {
   EXPECT_FALSE(drafts(with_best_planned_weights(s)));
 }
 
+// Pilots of many nodes take longer than the two seconds in which a command ends.
+TEST(PlannedDispatch, PilotsEndWhenTheyMayNotGoOn) {
+  const auto times_asked = [](bool answer) {
+    int asked = 0;
+    static_cast<void>(with_best_planned_weights(published({}), [&] {
+      ++asked;
+      return answer;
+    }));
+    return asked;
+  };
+  EXPECT_EQ(times_asked(false), 2) << "once each";
+  EXPECT_GT(times_asked(true), 10);
+  ExperimentOptions options;
+  options.progress = [](std::size_t, double) { return false; };
+  const ExperimentResult result = run_experiment(published({}), options);
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_EQ(result.replications, 0U);
+}
+
 TEST(PlannedDispatch, IsForStoredContextsOnly) {
   try {
     published({"prefill=recompute"});
