@@ -62,7 +62,8 @@ ObjectSchema<EngineSpec> engine_fields() {
              "captured graphs serve iterations with chunks of prompts, too; false: only those that decode");
   s.optional("tokenise", &EngineSpec::tokenise_s, time().non_negative().at_most(1),
              "turning the text of a prompt into one of its tokens, before the scheduler sees the request: one prompt "
-             "after another on one thread a replica; left out or 0: no time");
+             "after another on one thread a replica, whichever of several replicas' threads is free; left out or 0: no "
+             "time");
   return s;
 }
 

@@ -79,16 +79,18 @@ class Admission {
   /// What memory has to have room for before it enters.
   struct Need {
     const Request* of = nullptr;
-    std::uint64_t changes = 0;   // of the roster
-    std::int64_t admission = 0;  // beside what is reserved
-    std::int64_t held = 0;       // beside what requests hold, with the largest reload
-    std::int64_t reload = 0;     // its own
+    std::uint64_t changes = 0;    // of the roster
+    std::uint64_t evictions = 0;  // of blocks that requests share
+    std::int64_t admission = 0;   // beside what is reserved
+    std::int64_t held = 0;        // beside what requests hold, with the largest reload
+    std::int64_t reload = 0;      // its own
   };
   /// Of the next request, as it was worked out last; it changes with what is stored of it, and when somebody comes or
   /// goes.
   [[nodiscard]] bool knows_need_of(const Request& r) const {
     const bool blocks_come = env_.config.schedule.prefix_caching && !roster_.prefilling().empty();
-    return need_.of == &r && need_.changes == roster_.changes() && !env_.prompts.stores() && !blocks_come;
+    return need_.of == &r && need_.changes == roster_.changes() && need_.evictions == memory_.evictions() &&
+           !env_.prompts.stores() && !blocks_come;
   }
   [[nodiscard]] bool has_memory_for(const Request& r);
   [[nodiscard]] bool has_needed_memory() const;

@@ -95,6 +95,8 @@ class KvHoldings {
   [[nodiscard]] std::int64_t there(const Residence& r, std::int64_t most) const;
   /// Bytes of its first `count` blocks, which are there, that others refer to: it needs no room for these.
   [[nodiscard]] std::int64_t in_use(const Residence& r, std::int64_t count) const;
+  /// Shared blocks that had to go.
+  [[nodiscard]] std::uint64_t evictions() const { return shared_.evictions(); }
   /// It holds its first `count` blocks, which are there, from now on. Precondition: it holds nothing, and they fit.
   void share(Residence& r, std::int64_t count);
   /// The KV of its first `count` blocks, or of all if it has fewer, exists: others may refer to those that nobody told

@@ -81,6 +81,7 @@ class Replica final : private machine::StepOwner,
   void batch_prefill();
   /// The next chunk of a prompt, of at most `budget` tokens; returns its tokens.
   std::int64_t batch_chunk(Request& r, std::int64_t budget);
+  [[nodiscard]] std::int64_t longest_chunk() const;
   [[nodiscard]] bool has_work() const { return pass_.work.tokens() > 0 || assembly_.works(); }
   void run_step();
   void go_idle();

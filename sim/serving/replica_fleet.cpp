@@ -27,12 +27,17 @@ class RoundRobin final : public Router {
 class LeastLoaded : public Router {
  public:
   std::size_t choose(const std::vector<std::unique_ptr<Replica>>& replicas, const models::RequestSpec&) override {
-    std::size_t best = 0;
+    std::size_t best = next_ % replicas.size();
     for (std::size_t i = 1; i < replicas.size(); ++i) {
-      if (replicas[i]->outstanding_tokens() < replicas[best]->outstanding_tokens()) best = i;
+      const std::size_t other = (next_ + i) % replicas.size();
+      if (replicas[other]->outstanding_tokens() < replicas[best]->outstanding_tokens()) best = other;
     }
+    next_ = best + 1;
     return best;
   }
+
+ private:
+  std::size_t next_ = 0;  // looked at first: of replicas with equal load those come in turn
 };
 
 /// As routers that hash the session of a request: it is spread over replicas, whatever their load.
@@ -45,7 +50,7 @@ class BySession final : public LeastLoaded {
 };
 
 constexpr std::array kRouters{
-    RouterEntry{"least_loaded", "the replica with the fewest tokens left to prefill and generate",
+    RouterEntry{"least_loaded", "the replica with the fewest tokens left to prefill and generate, of several in turn",
                 []() -> std::unique_ptr<Router> { return std::make_unique<LeastLoaded>(); }},
     RouterEntry{"round_robin", "replicas in turn",
                 []() -> std::unique_ptr<Router> { return std::make_unique<RoundRobin>(); }},
@@ -76,7 +81,7 @@ class ReplicaFleet final : public ServingSystem {
         prompts_(prompts ? std::move(prompts) : std::make_unique<PromptStore>()),
         decode_(configured_policy(config_)),
         geometry_(configured_geometry(config_)),
-        timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
+        timer_(config_.cluster.gpu, interconnect(config_.cluster), config_.cluster.profile, config_.model,
                config_.cluster.parallel),
         step_times_(timer_),
         acceptance_(

@@ -182,9 +182,15 @@ void Replica::batch_prefill() {
   assembly_.batch(roster_.loading(), pass_.work);
 }
 
+/// A rank computes a chunk by itself, in its own part of the step's tokens.
+std::int64_t Replica::longest_chunk() const {
+  const std::int64_t ranks = env_.config.cluster.parallel.attention_data;
+  return (env_.config.schedule.max_batched_tokens + ranks - 1) / ranks;
+}
+
 std::int64_t Replica::batch_chunk(Request& r, std::int64_t budget) {
   models::StepWork& work = pass_.work;
-  const StepPart part{Work::prefill, std::min(budget, r.prefill_target - r.prefill_done)};
+  const StepPart part{Work::prefill, std::min({budget, longest_chunk(), r.prefill_target - r.prefill_done})};
   const bool last = r.prefill_done + part.tokens == r.prefill_target;
   if (r.assembly) {
     assembly_.batch_rows(r, part.tokens, last, work);

@@ -8,7 +8,7 @@ void SessionLog::arrived(std::uint64_t request, const models::RequestSpec& spec,
     return;
   }
   turns_.emplace(request, spec.session);
-  const auto [known, first] = sessions_.try_emplace(spec.session, Session{now, 0, spec.parent, 0, {}});
+  const auto [known, first] = sessions_.try_emplace(spec.session, Session{now, now, 0, spec.parent, 0, {}});
   if (first && spec.parent >= 0) ++sub_agents_;
   if (first) (spec.parent < 0 ? measured_.sessions.begun : measured_.sessions.sub_agents_begun) += 1;
   known->second.turns += 1;
@@ -22,13 +22,20 @@ void SessionLog::refused(std::uint64_t request) {
   if (cut.parent >= 0) --sub_agents_;
 }
 
-std::int64_t SessionLog::finished(const Request& r) {
+std::int64_t SessionLog::finished(const Request& r, engine::SimTime now) {
   const auto turn = turns_.extract(r.id);
   if (turn.empty()) return -1;
   const std::int64_t session = turn.mapped();
   const double ttft = (r.record.first_token - r.arrival).seconds();
-  (sessions_.at(session).turns == 1 ? measured_.first_turn_ttft_s : measured_.later_turn_ttft_s).add(ttft);
+  Session& of = sessions_.at(session);
+  of.turn_ended = now;
+  (of.turns == 1 ? measured_.first_turn_ttft_s : measured_.later_turn_ttft_s).add(ttft);
   return session;
+}
+
+void SessionLog::thinks(std::int64_t session, double time_s, engine::SimTime now) {
+  const Session& of = sessions_.at(session);
+  if (of.parent < 0) measured_.session_think_s.add((now - of.turn_ended).seconds() + time_s);
 }
 
 void SessionLog::waits(std::int64_t session, std::size_t sub_agents, std::optional<std::int64_t> think_ns) {

@@ -23,9 +23,9 @@ class SessionLog {
   /// It can never run: its session, if it has one, ends here.
   void refused(std::uint64_t request);
   /// It has its last token. Returns whose turn it was; -1: nobody's.
-  std::int64_t finished(const Request& r);
-  /// The user thinks for so long before the next turn.
-  void thinks(double time_s) { measured_.session_think_s.add(time_s); }
+  std::int64_t finished(const Request& r, engine::SimTime now);
+  /// The user thinks for so long, from now on, before the next turn.
+  void thinks(std::int64_t session, double time_s, engine::SimTime now);
   /// That was its last turn. Returns the session whose sub-agent it was; -1: nobody's.
   std::int64_t over(std::int64_t session, engine::SimTime now);
 
@@ -44,7 +44,7 @@ class SessionLog {
 
  private:
   struct Session {
-    engine::SimTime begin;
+    engine::SimTime begin, turn_ended;
     std::int64_t turns = 0;
     std::int64_t parent = -1;
     std::size_t awaited = 0;               // sub-agents

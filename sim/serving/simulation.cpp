@@ -227,7 +227,7 @@ class Run {
     if (options_.requests) options_.requests->finished(requests_[id], system_->path_of(requests_[id]));
     // What follows is deferred, so that the replica is done with its iteration before the successor arrives.
     if (sessions_) {
-      const std::int64_t session = sessions_->finished(requests_[id]);
+      const std::int64_t session = sessions_->finished(requests_[id], simulator_.now());
       if (session < 0) return session_ended(-1);
       std::vector<models::RequestSpec> sub_agents = feed_.turns()->begin_sub_agents(session);
       const auto think_ns = feed_.turns()->turn_over(session);
@@ -248,7 +248,7 @@ class Run {
   void go_on(std::int64_t session, std::optional<std::int64_t> think_ns) {
     if (!think_ns) return session_ended(sessions_->over(session, simulator_.now()));
     const engine::Duration think{*think_ns};
-    sessions_->thinks(think.seconds());
+    sessions_->thinks(session, think.seconds(), simulator_.now());
     simulator_.schedule_in(think, Callback::to<&Run::on_turn>(this, static_cast<std::uint64_t>(session)));
   }
 

@@ -57,6 +57,20 @@ TEST(Parallel, RunsEndAndCountAllGpus) {
   }
 }
 
+// A rank computes a chunk by itself, and has its own part of the step's tokens: no prompt takes all ranks'.
+TEST(Parallel, AChunkIsNoLongerThanARanksPartOfTheStep) {
+  const auto iterations = [](const std::string& cut) {
+    Sets sets = gpu(cut);
+    for (const char* more : {"schedule.max_batched_tokens=65536", "workload.context=64000 tokens",
+                             "workload.output=1 token", "workload.requests=1"}) {
+      sets.emplace_back(more);
+    }
+    return measure(small_scenario(sets)).iteration_s.count();
+  };
+  EXPECT_EQ(iterations("tensor_parallel: 8"), 1U);
+  EXPECT_EQ(iterations("attention_data_parallel: 8"), 8U);
+}
+
 TEST(Parallel, ARequestLargerThanItsRankIsRefused) {
   const Sets large = {"cluster.gpu={type: h200, memory_fraction: 0.72, attention_data_parallel: 8}",
                       "workload.context=90k tokens", "workload.requests=2", "cluster.gpu.activations=4 GB"};

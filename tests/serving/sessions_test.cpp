@@ -187,7 +187,8 @@ TEST(SubAgents, AChainLastsAsLongAsItsPartsTogether) {
   EXPECT_EQ(m.sessions.finished, 3U);
   EXPECT_EQ(m.sessions.turns, 6) << "their own";
   EXPECT_EQ(m.sub_agent_s.count(), 3U);
-  EXPECT_EQ(m.session_think_s.count(), 3U * (1 + 2));
+  EXPECT_EQ(m.session_think_s.count(), 3U) << "of sessions, not of sub-agents";
+  EXPECT_NEAR(m.session_think_s.mean(), m.sub_agent_s.mean() + 2.0, 1e-9) << "from turn to turn";
   EXPECT_NEAR(m.session_s.mean() * 3, m.e2e_s.mean() * 15 + 3 * 3 * 2.0, 1e-9);
   EXPECT_NEAR(m.measured_s, m.session_s.mean() * 3, 1e-9);
 }

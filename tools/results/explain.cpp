@@ -127,7 +127,7 @@ const Fields<Stalls> kStallFields{
      "",
      [](const Stalls& s) { return fmt::format("{} of {}", whole(s.late_rounds), whole(s.rounds)); }},
     {"preemptions",
-     {kCount, kLower, "requests that were preempted, in the whole runs"},
+     {kCount, kLower, "times that a request was preempted, in the whole runs"},
      "preemptions",
      &Stalls::preemptions,
      {},

@@ -33,7 +33,8 @@ Table requests(const Figures& f) {
                     fmt::format("{} of them measured", f.text("details.completed_measured"))});
   t.rows.push_back({"refused", f.text("requests.refused")});
   t.rows.push_back({"running at the end", f.text("requests.running")});
-  if (f.at("details.preemptions") > 0) t.rows.push_back({"preemptions", f.text("details.preemptions")});
+  if (f.at("details.preemptions") > 0)
+    t.rows.push_back({"preemptions", f.text("details.preemptions"), "", "in the whole run"});
   return t;
 }
 

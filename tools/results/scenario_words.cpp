@@ -188,8 +188,9 @@ std::vector<std::string> parallelism_assumptions(const serving::ClusterConfig& c
   if (p.attention_data > 1) {
     said.emplace_back(
         "Requests are spread evenly over ranks and their KV over the ranks' memory, a prompt's chunk is on one rank, "
-        "and "
-        "all ranks take every step together; schedule limits are those of all ranks.");
+        "in that rank's part of the step's tokens, and all ranks take every step together; schedule limits are those "
+        "of all ranks. Their memory is one: where a request takes a large part of a rank's, more run than ranks have "
+        "room for.");
     said.emplace_back(
         "Ranks gather the hidden states of all tokens before routed experts and scatter their sums after them; dense "
         "layers, shared experts and the LM head are shared by tensor parallelism alone.");

@@ -133,10 +133,12 @@ Metrics pools_metrics() {
   append(rows, when(kStoredBlocks, {{"prefix.joined_tokens", kTokens, kHigher,
                                      "tokens of prompts that were on their way to the node for another request",
                                      prefix(&PrefixMeasurement::joined_tokens)}}));
-  append(rows, when(kFoundBlocks, {{"prefix.prefilled_tokens", kTokens, kLower, "tokens of prompts that were computed",
-                                    prefix(&PrefixMeasurement::prefilled_tokens)},
-                                   {"prefix.hit_rate", kShare, kHigher,
-                                    "share of prompts' tokens that were not computed", prefix_hit_rate}}));
+  append(rows, when(kFoundBlocks,
+                    {{"prefix.prefilled_tokens", kTokens, kLower, "tokens of prompts that were computed",
+                      prefix(&PrefixMeasurement::prefilled_tokens)},
+                     {"prefix.hit_rate", kShare, kHigher,
+                      "share of prompts' tokens that were not computed, each prompt once, as it was first admitted",
+                      prefix_hit_rate}}));
   return rows;
 }
 

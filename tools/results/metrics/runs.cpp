@@ -175,7 +175,8 @@ Metrics request_metrics() {
       {"throughput.output_tokens_per_s", kTokensPerS, kHigher, "output tokens, over all replicas or nodes",
        per_second([](const View& v) { return v.measured().output_tokens; })},
       {"throughput.total_tokens_per_s", kTokensPerS, kHigher,
-       "output tokens, and prompt tokens whose KV became available (prefilled or loaded)", per_second(all_tokens)},
+       "output tokens, and prompt tokens whose KV became available (prefilled, loaded or found in GPU memory)",
+       per_second(all_tokens)},
       {"throughput.requests_per_s", kRequestsPerS, kHigher, "requests that finished, a second", per_second(finished)},
       {"throughput.output_tokens_per_s_per_gpu", kTokensPerS, kHigher, "output tokens a second, by GPU",
        [](const View& v) {

@@ -117,14 +117,16 @@ Metrics traffic_metrics() {
          return ratio(static_cast<double>(m.turns), static_cast<double>(m.finished), kNoSession);
        }},
       {"sessions.think_s", kSeconds, kNeither,
-       "from the end of a turn to the session's next one, mean over turns that ended in the measured time",
+       "from the end of a turn to the session's next one, its sub-agents between them, mean over turns whose think "
+       "time "
+       "began in the measured time",
        [](const View& v) { return number(v.measured().session_think_s.mean(), "no turn was followed by another"); }},
       {"sessions.per_s", kPerS, kHigher, "sessions that finished, a second", [](const View& v) {
          return ratio(static_cast<double>(v.measured().sessions.finished), v.measured().measured_s, kNoTime);
        }}};
   append(rows, sample_metrics("sessions.duration_s", "s from a session's first request to its last output token",
                               &Measurements::session_s, kNoSession));
-  append(rows, sample_metrics("sessions.ttft_first_s", "s to the first output token of sessions' first turns",
+  append(rows, sample_metrics("sessions.ttft_first_s", "s to the first output token of first turns, of sub-agents too",
                               &Measurements::first_turn_ttft_s, kNoTurn));
   append(rows, sample_metrics("sessions.ttft_later_s", "s to the first output token of turns after the first",
                               &Measurements::later_turn_ttft_s, kNoTurn));
