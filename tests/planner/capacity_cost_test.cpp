@@ -43,7 +43,7 @@ TEST(Cost, AnHourByHand) {
 
 TEST(Cost, ReplicasDoNotStraddleNodes) {
   serving::ClusterConfig cluster;
-  cluster.node = serving::NodeConfig{8, 1'000'000, {}};
+  cluster.node = serving::NodeConfig{8, 1'000'000, {}, {}};
   const auto nodes = [&](std::int64_t replicas, std::int64_t gpus) {
     cluster.parallel.tensor = gpus;
     return serving::nodes_for(cluster, replicas);
@@ -97,7 +97,7 @@ TEST(Cost, ANodesMemoryIsPaidForWhole) {
     scenario::Scenario s = testing::quick_chat();
     if (placed) s.serving.placement.emplace();
     serving::ClusterConfig& cluster = s.serving.cluster;
-    cluster.node = serving::NodeConfig{8, 730'000'000'000, {}};
+    cluster.node = serving::NodeConfig{8, 730'000'000'000, {}, {}};
     serving::share_node_memory(cluster);
     for (const std::int64_t replicas : {1, 8, 9}) {
       const Purchase all = purchase_for(s, replicas, 5'000'000'000);

@@ -52,14 +52,14 @@ TEST(AssemblyTogether, EveryReplicaHasItsOwnGpusToScoreOn) {
   EXPECT_NEAR(select_s("cluster.replicas=1", "prefill.speculative.gpus=2"), 2 * (score_s + align_s), 1e-7);
 }
 
-// Of two replicas that have nothing to do the first is chosen, before and after it had something to do: the second
-// request finds the chunk that the first one left there.
+// Two replicas that have nothing to do are chosen in turn, whatever they had to do before: the third request finds the
+// chunk that the first one left.
 TEST(AssemblyTogether, AReplicaThatIsDoneHasNoTokensOutstanding) {
   const scenario::Scenario s = told_scenario({"cluster.replicas=2", "placement.preload=false"});
-  models::RequestSpec later = told_request(1, 100, 128, 1);
+  models::RequestSpec later = told_request(2, 200, 128, 1);
   later.chunks = {0};
-  const Measurements m = run_told(s, {told_request(0, 0, 128, 1), later}).measured;
-  EXPECT_EQ(m.reuse.apart_tokens, 128);
+  const Measurements m = run_told(s, {told_request(0, 0, 128, 1), told_request(1, 100, 16, 1), later}).measured;
+  EXPECT_EQ(m.reuse.apart_tokens, 2 * 128);
   EXPECT_EQ(m.reuse.loaded_tokens, 128);
 }
 
