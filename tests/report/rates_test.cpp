@@ -93,6 +93,17 @@ TEST(Rates, TheKneesOfAFewMachinesAreNamedInTheCaption) {
   EXPECT_EQ(many.caption.find("Dotted"), std::string::npos) << many.caption;
 }
 
+TEST(Rates, CurvesOfSeveralSizesOfMemoryAreToldApart) {
+  Json d = capacity_document();
+  d["configurations"].push_back(d["configurations"][0]);
+  d["configurations"][0]["sizes_bytes"] = {{"host", 40e9}};
+  d["configurations"][1]["sizes_bytes"] = {{"host", 80e9}};
+  const auto chart = std::get<plot::Chart>(plot_of(rates(inputs_of({d})), "ttft-by-rate").drawing);
+  ASSERT_EQ(chart.series.size(), 2);
+  EXPECT_EQ(chart.series[0].label, "h100-sxm:2 full_kv, 40.0 GB DRAM");
+  EXPECT_EQ(chart.series[1].label, "h100-sxm:2 full_kv, 80.0 GB DRAM");
+}
+
 TEST(Rates, KneesAndAxesAreOfTheLoadOfTheSearch) {
   Json d = capacity_document();
   for (const auto& [load, knee] : {std::pair{"users", "80 users"}, std::pair{"sessions/s", "80.00 sessions/s"}}) {

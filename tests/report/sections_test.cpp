@@ -1,6 +1,8 @@
 // What sections show of documents: that parts add up, that figures are those of the document.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/report/documents.h"
 
 namespace kvsim::report::KVSIM_FILE {
@@ -75,6 +77,20 @@ TEST(Costs, FleetsAreListedWithWhatTheyCost) {
   EXPECT_EQ(tables[0].rows.at(0)[column(tables[0], "$ per hour")].text, "$10.00");
   EXPECT_EQ(tables[0].rows[0][column(tables[0], "GPUs")].value, 4);
   EXPECT_EQ(tables[1].rows.at(0)[column(tables[1], "requests/s")].text, "80.00");
+}
+
+TEST(Costs, SizesOfTiersNameTheRowsAndTheirCostsAddUp) {
+  Json d = fleet_document();
+  Json& c = d["configurations"][0];
+  c.update({{"lossless", false}, {"mean_quality", 0.98}, {"ssd_gb", 400}});
+  c["sizes_bytes"] = {{"host", 40e9}, {"ssd", 400e9}};
+  c["fleet"].update({{"usd_per_hour_gpus", 9.0}, {"usd_per_hour_dram", 0.75}, {"usd_per_hour_ssd", 0.25}});
+  const auto tables = all<Table>(costs(inputs_of({d})));
+  ASSERT_EQ(tables.size(), 2);
+  for (const Table& t : tables) EXPECT_EQ(t.rows.at(0)[0].text, "h100-sxm x 2, 40.0 GB DRAM, ssd 400 GB");
+  EXPECT_EQ(tables[0].rows[0][column(tables[0], "of it storage")].text, "$0.25");
+  EXPECT_EQ(std::find(tables[0].header.begin(), tables[0].header.end(), "host memory for KV"), tables[0].header.end());
+  EXPECT_EQ(tables[1].rows[0][column(tables[1], "output")].text, "0.9800");
 }
 
 TEST(Alternatives, CandidatesStandBesideEachOtherTheBestStrong) {

@@ -31,6 +31,17 @@ std::string replicas_text(double count) {
   return plain(count) + (count == 1 ? " replica" : " replicas");
 }
 
+/// A list behind a comma that goes on behind it: ", 80 GB DRAM,".
+std::string with_comma(std::string list) {
+  return list.empty() ? list : list + ",";
+}
+
+/// A line with the output's mean task score, where it is lossy and known.
+std::string score_line(const Json& configuration) {
+  if (truth(configuration, {"lossless"}) || !number(configuration, {"mean_quality"})) return {};
+  return fmt::format("\nIts output has a mean task score of {} of the full KV's.", output_of(configuration));
+}
+
 /// 0 where there is none, or no number that could be one.
 std::int64_t count(const Json& object, std::string_view key) {
   constexpr double most = 1e15;
@@ -43,6 +54,7 @@ std::int64_t count(const Json& object, std::string_view key) {
 Fact gpus_of(const Json& capacity) {
   const Json& first = at(capacity, {"configurations"})[0];
   const Json& fleet = at(first, {"fleet"});
+  const std::string sizes = sizes_of(first);
   const std::string machine = text(first, {"machine"}), policy = text(first, {"policy"});
   const double per_replica = number_or_nan(first, {"tensor_parallel"});
   const std::string within = fmt::format(
@@ -54,16 +66,18 @@ Fact gpus_of(const Json& capacity) {
       return {kHowManyGpus, "no rate meets the objectives", within + ", on none of the machines looked at.", "costs"};
     }
     return {kHowManyGpus,
-            fmt::format("one replica of {} x {} sustains {}", plain(per_replica), machine,
+            fmt::format("one replica of {} x {}{} sustains {}", plain(per_replica), machine, with_comma(sizes),
                         results::load_figure(load_of(capacity), rate)),
             fmt::format("Under {}, {}. For a fleet: kvsim capacity {}.", policy, within,
-                        load_of(capacity) == planner::capacity::Load::users ? "--users" : "--rate"),
+                        load_of(capacity) == planner::capacity::Load::users ? "--users" : "--rate") +
+                score_line(first),
             "costs"};
   }
   const double dollars = number_or_nan(fleet, {"usd_per_hour"});
   Fact f{kHowManyGpus,
-         fmt::format("{} x {}{} for {}", plain(number_or_nan(fleet, {"gpus"})), machine,
+         fmt::format("{} x {}{}{} for {}", plain(number_or_nan(fleet, {"gpus"})), machine,
                      results::in_nodes(count(fleet, "nodes"), count(fleet, "gpus_per_node")),
+                     sizes.empty() ? "" : with_comma(", a replica with " + sizes.substr(2)),
                      required_load(capacity).value_or("-")),
          fmt::format("{} of {} {} under {}, {}: {} an hour, {} per 1M output tokens{}.",
                      replicas_text(number_or_nan(fleet, {"replicas"})), plain(per_replica),
@@ -71,6 +85,15 @@ Fact gpus_of(const Json& capacity) {
                      usd(number_or_nan(fleet, {"usd_per_1m_output_tokens"})),
                      truth(fleet, {"simulated"}) ? "; the fleet was simulated" : "; estimated from one replica"),
          "costs"};
+  if (stores_prompts(capacity)) {
+    f.detail += fmt::format("\nOf it GPUs {}, {} of host memory {}, {} of storage {}.",
+                            usd(number_or_nan(fleet, {"usd_per_hour_gpus"})),
+                            results::bytes_of_gb(number(fleet, {"dram_gb"}).value_or(0)),
+                            usd(number(fleet, {"usd_per_hour_dram"}).value_or(0)),
+                            results::bytes_of_gb(number(fleet, {"ssd_gb"}).value_or(0)),
+                            usd(number(fleet, {"usd_per_hour_ssd"}).value_or(0)));
+  }
+  f.detail += score_line(first);
   if (const std::string drafts = draft_settings(capacity); !drafts.empty() && policy.find("full_kv") != 0) {
     f.detail += fmt::format("\nDrafts as in the scenario: {}.", drafts);
   }

@@ -14,18 +14,26 @@
 namespace kvsim::report {
 namespace {
 
+/// "h100-sxm x 2, 80 GB DRAM, ssd 800 GB"
+std::string machine_of(const Json& c) {
+  return fmt::format("{} x {}{}", text(c, {"machine"}), plain(number_or_nan(c, {"tensor_parallel"})), sizes_of(c));
+}
+
 void add_fleets(Section& s, const Json& capacity) {
   const std::optional<std::string> load = required_load(capacity);
   if (!load) return;
+  const bool stored = stores_prompts(capacity);
+  constexpr const char* for_kv = "host memory for KV";
   Table t = table(fmt::format("Fleets for {}, cheapest first", *load), {{"machine"},
                                                                         {"policy"},
                                                                         {"GPUs", true},
                                                                         {"replicas", true},
-                                                                        {"host memory for KV", true},
+                                                                        {stored ? "host memory" : for_kv, true},
                                                                         {"storage", true},
                                                                         {"$ per hour", true},
                                                                         {"of it GPUs", true},
                                                                         {"of it host memory", true},
+                                                                        {"of it storage", true},
                                                                         {"$ per 1M output tokens", true},
                                                                         {"headroom", true},
                                                                         {"attainment, at least", true}});
@@ -35,13 +43,12 @@ void add_fleets(Section& s, const Json& capacity) {
     Cell attainment = cell(number_or_nan(f, {"attainment_lower"}), at_least);
     if (!truth(f, {"simulated"})) attainment = {"estimated, not simulated"};
     t.rows.push_back(
-        {fmt::format("{} x {}", text(c, {"machine"}), plain(number_or_nan(c, {"tensor_parallel"}))),
-         text(c, {"policy"}), cell(number_or_nan(f, {"gpus"}), plain), cell(number_or_nan(f, {"replicas"}), plain),
-         cell(number_or_nan(f, {"dram_gb"}), results::bytes_of_gb),
+        {machine_of(c), text(c, {"policy"}), cell(number_or_nan(f, {"gpus"}), plain),
+         cell(number_or_nan(f, {"replicas"}), plain), cell(number_or_nan(f, {"dram_gb"}), results::bytes_of_gb),
          cell(number_or_nan(f, {"ssd_gb"}), results::bytes_of_gb), cell(number_or_nan(f, {"usd_per_hour"}), usd),
          cell(number_or_nan(f, {"usd_per_hour_gpus"}), usd), cell(number_or_nan(f, {"usd_per_hour_dram"}), usd),
-         cell(number_or_nan(f, {"usd_per_1m_output_tokens"}), usd), cell(number_or_nan(f, {"headroom"}), whole_percent),
-         std::move(attainment)});
+         cell(number_or_nan(f, {"usd_per_hour_ssd"}), usd), cell(number_or_nan(f, {"usd_per_1m_output_tokens"}), usd),
+         cell(number_or_nan(f, {"headroom"}), whole_percent), std::move(attainment)});
     if (t.rows.size() == 1) {
       for (Cell& one : t.rows.front()) one.strong = true;
     }
@@ -51,7 +58,7 @@ void add_fleets(Section& s, const Json& capacity) {
   for (const Json& c : at(capacity, {"configurations"})) {
     const std::string why = pooling(capacity, c);
     if (why.empty()) continue;
-    s.add(Prose{fmt::format("{} under {}, {} replica{}.{}", text(c, {"machine"}), text(c, {"policy"}),
+    s.add(Prose{fmt::format("{}{} under {}, {} replica{}.{}", text(c, {"machine"}), sizes_of(c), text(c, {"policy"}),
                             plain(number_or_nan(c, {"fleet", "replicas"})),
                             number(c, {"fleet", "replicas"}) == 1.0 ? "" : "s", on_one_line(why))});
   }
@@ -92,15 +99,13 @@ void add_machines(Section& s, const Json& capacity) {
   for (const Json& c : at(capacity, {"configurations"})) {
     std::string misses = text(c, {"limited_by"});
     if (const std::string problem = text(c, {"cannot_run"}); !problem.empty()) misses = "cannot run: " + problem;
-    t.rows.push_back({fmt::format("{} x {}", text(c, {"machine"}), plain(number_or_nan(c, {"tensor_parallel"}))),
-                      text(c, {"policy"}), rate(number_or_nan(c, {"rate_per_replica"})),
+    t.rows.push_back({machine_of(c), text(c, {"policy"}), rate(number_or_nan(c, {"rate_per_replica"})),
                       cell(number_or_nan(c, {"rate_per_gpu"}), results::figure),
                       cell(number_or_nan(c, {"tokens_per_s"}), results::figure),
                       cell(number_or_nan(c, {"ttft_p99_s"}), results::seconds),
                       cell(number_or_nan(c, {"tpot_p99_s"}), results::seconds), misses.empty() ? "-" : misses,
                       most_of(at(c, {"bound_by"})), cell(number_or_nan(c, {"usd_per_hour"}), usd),
-                      cell(number_or_nan(c, {"usd_per_1m_output_tokens"}), usd),
-                      truth(c, {"lossless"}) ? "lossless" : "lossy"});
+                      cell(number_or_nan(c, {"usd_per_1m_output_tokens"}), usd), output_of(c)});
   }
   s.add(std::move(t));
 }

@@ -66,8 +66,9 @@ std::optional<Plot> against_rate(const std::vector<Curve>& curves, RateLook look
 }
 
 std::string name_of(const Json& configuration) {
-  return fmt::format("{}:{} {}", text(configuration, {"machine"}),
-                     plain(number_or_nan(configuration, {"tensor_parallel"})), text(configuration, {"policy"}));
+  return fmt::format("{}:{} {}{}", text(configuration, {"machine"}),
+                     plain(number_or_nan(configuration, {"tensor_parallel"})), text(configuration, {"policy"}),
+                     sizes_of(configuration));
 }
 
 enum class Stage { search, confirmation, last };

@@ -1,5 +1,6 @@
 #include "tools/report/words.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -44,6 +45,25 @@ std::optional<std::string> required_load(const Json& capacity) {
   const planner::capacity::Load load = load_of(capacity);
   if (load == planner::capacity::Load::users) return planner::capacity::load_text(rate, load);
   return fmt::format("{} {}", plain(rate), planner::capacity::words_of(load));
+}
+
+std::string sizes_of(const Json& configuration) {
+  std::string said;
+  for (const auto& [tier, bytes] : at(configuration, {"sizes_bytes"}).items()) {
+    if (bytes.is_number()) said += ", " + results::size_words(tier, bytes.get<double>());
+  }
+  return said;
+}
+
+bool stores_prompts(const Json& capacity) {
+  const Json& all = at(capacity, {"configurations"});
+  return std::any_of(all.begin(), all.end(), [](const Json& c) { return number(c, {"ssd_gb"}).has_value(); });
+}
+
+std::string output_of(const Json& configuration) {
+  if (truth(configuration, {"lossless"})) return "lossless";
+  const auto score = number(configuration, {"mean_quality"});
+  return score ? results::figure(*score) : "lossy";
 }
 
 std::string pooling(const Json& capacity, const Json& configuration) {

@@ -16,6 +16,16 @@ namespace kvsim::report {
 /// The load that a fleet has to serve: "100 requests/s", "1000 users"; none where none was asked for.
 [[nodiscard]] std::optional<std::string> required_load(const Json& capacity);
 
+/// The sizes of tiers that a configuration of a search is of, where they are varied: ", 80 GB DRAM, ssd 800 GB"; empty
+/// where none is.
+[[nodiscard]] std::string sizes_of(const Json& configuration);
+
+/// Whether a search is of stored prompts, whose tiers are paid for.
+[[nodiscard]] bool stores_prompts(const Json& capacity);
+
+/// What comes out of a configuration: "lossless", its mean task score, or "lossy" where that is not known.
+[[nodiscard]] std::string output_of(const Json& configuration);
+
 /// Why a fleet serves more than its replicas would one by one, where it does. Begins a line of its own.
 [[nodiscard]] std::string pooling(const Json& capacity, const Json& configuration);
 

@@ -59,6 +59,9 @@ planner::capacity::Load capacity_load(const planner::capacity::CapacityPlan& pla
 /// " in 2 nodes of 8", behind the GPUs that are in them; empty where GPUs are bought alone.
 [[nodiscard]] std::string in_nodes(std::int64_t nodes, std::int64_t gpus_of_one);
 
+/// "80 GB DRAM", "ssd 800 GB": a tier and its size.
+[[nodiscard]] std::string size_words(std::string_view tier, double bytes);
+
 /// Whether the plan is of a scenario with placement: prompts are stored in tiers, whose sizes count.
 bool with_placement(const planner::capacity::CapacityPlan& plan);
 

@@ -55,10 +55,7 @@ std::string size(std::int64_t value) {
 
 /// "h100-sxm, 80 GB DRAM, ssd 800 GB": with the sizes that are varied.
 std::string sized_name(const Configuration& c, std::string name) {
-  for (const TierSize& s : c.sizes) {
-    name +=
-        s.tier == kHostTier ? fmt::format(", {} DRAM", size(s.bytes)) : fmt::format(", {} {}", s.tier, size(s.bytes));
-  }
+  for (const TierSize& s : c.sizes) name += ", " + size_words(s.tier, static_cast<double>(s.bytes));
   return name;
 }
 
@@ -226,6 +223,10 @@ bool with_node_memory(const CapacityPlan& plan) {
 
 std::string marked_machine(const Configuration& c) {
   return machine(c) + (scaled(c) ? " ~" : "");
+}
+
+std::string size_words(std::string_view tier, double size) {
+  return tier == kHostTier ? fmt::format("{} DRAM", bytes(size)) : fmt::format("{} {}", tier, bytes(size));
 }
 
 std::vector<std::string> names_of(const CapacityPlan& plan) {
