@@ -38,7 +38,7 @@ TEST_F(ReportTest, ThePageIsReportHtmlInTheWorkingFolderAndStdoutHasItsAnswers) 
   EXPECT_TRUE(page.starts_with("<!doctype html>\n") && page.ends_with("</html>\n"));
   EXPECT_TRUE(has(page, "<h1>tiny</h1>"));
   EXPECT_TRUE(r.out.starts_with("tiny\n\nWhich policy?\n  - draft_verify, the only one simulated\n")) << r.out;
-  EXPECT_TRUE(has(r.out, "How many GPUs?\n  - not asked yet\n  - kvsim capacity SCENARIO --rate R")) << r.out;
+  EXPECT_TRUE(has(r.out, "How many GPUs?\n  - not asked yet\n  - kvsim capacity SCENARIO --users N")) << r.out;
   EXPECT_TRUE(has(r.out, "\nThe report, to open in a browser: report.html (")) << r.out;
 }
 

@@ -38,7 +38,10 @@ TEST(Choice, ObjectivesRuleOutAFasterPolicy) {
                             judged(run_document("hasty", 300), 0.5)});
   EXPECT_EQ(f.answer, "steady");
   EXPECT_TRUE(says(f, "99.5 % of the requests under steady met the objectives (TTFT p99 500 ms).")) << f.detail;
-  EXPECT_TRUE(says(f, "More, but outside of the objectives: hasty (50.0 % of its requests met them).")) << f.detail;
+  EXPECT_TRUE(says(f,
+                   "\nBetter, but outside of the objectives: hasty, output tokens/s 300.0 (50.0 % of its requests met "
+                   "them, 99.0 % have to)."))
+      << f.detail;
 }
 
 TEST(Choice, NinetyNinePercentOfTheRequestsAreEnoughAndLessAreNot) {
@@ -107,7 +110,7 @@ TEST(Choice, WhoPrintsTheSameFigureIsNamed) {
 
 TEST(Choice, ADifferenceWithinTheIntervalsMayBeChance) {
   // ± 10 each: 119 and 100 overlap, 121 and 100 do not.
-  const std::string said = "Its interval and that of full_kv overlap: the difference may be chance.";
+  const std::string said = "\nEven with staggered, for the intervals overlap: full_kv. The difference may be chance.\n";
   EXPECT_TRUE(says(policy_of({run_document("full_kv", 100), run_document("staggered", 119)}), said));
   EXPECT_FALSE(says(policy_of({run_document("full_kv", 100), run_document("staggered", 121)}), said));
 }
@@ -187,6 +190,62 @@ TEST(Choice, ASingleRunOfWhichNoRequestFinishedSaysSo) {
   Json run = run_document("staggered", 240);
   run["requests"]["completed"] = 0;
   EXPECT_EQ(facts_of({run}, "Which policy?").at(0).answer, "staggered: no request finished");
+}
+
+TEST(Choice, EveryPolicyWhoseIntervalOverlapsThatOfTheChosenOneIsEvenWithIt) {
+  const Fact f = policy_of({run_document("full_kv", 100), run_document("a", 225), run_document("b", 240),
+                            run_document("c", 232), run_document("d", 219)});
+  EXPECT_EQ(f.answer, "b");
+  EXPECT_TRUE(says(f, "\nEven with b, for the intervals overlap: a, c. The differences may be chance.\n")) << f.detail;
+}
+
+TEST(Choice, WhatIsOutsideOfTheObjectivesIsNamedOnlyWhereItIsBetter) {
+  const Fact slower = policy_of({judged(run_document("full_kv", 100), 1), judged(lossy_run("nearly", 300, 0.995), 1),
+                                 judged(run_document("hasty", 250), 0.5)});
+  EXPECT_EQ(slower.answer, "nearly");
+  EXPECT_FALSE(says(slower, "outside of the objectives")) << slower.detail;
+}
+
+TEST(Choice, SharesHaveTheDigitsThatShowWhetherTheyAreEnough) {
+  const Fact f = policy_of({judged(run_document("full_kv", 100), 1), judged(run_document("steady", 150), 0.99004),
+                            judged(run_document("hasty", 300), 0.98997)});
+  EXPECT_TRUE(says(f, "\n99.0 % of the requests under steady met the objectives")) << f.detail;
+  EXPECT_TRUE(says(f, "hasty, output tokens/s 300.0 (98.997 % of its requests met them")) << f.detail;
+}
+
+/// A lossy placement with its mean time to the first token.
+Json placed(const std::string& policy, double ttft_s, double score) {
+  Json run = lossy_run(policy, 100, score);
+  run["latency_s"]["ttft"]["mean"] = ttft_s;
+  return run;
+}
+
+TEST(Choice, APolicyThatAnotherBeatsInSpeedAndScoreIsNeverChosen) {
+  Json d = compare_document({placed("importance_chunks", 0.146, 0.655), placed("lru:keydiff:0.5", 0.113, 0.776),
+                             placed("lru:knorm:0.25", 0.0747, 0.622)});
+  d["ttft_speedup"] = {{"importance_chunks", 1.0}};
+  const Fact f = only({d}, kWhichPolicy);
+  EXPECT_EQ(f.answer, "lru:keydiff:0.5");
+  EXPECT_TRUE(says(f, "Best with the highest task score: mean TTFT 113 ms")) << f.detail;
+  EXPECT_TRUE(says(f, "\nWhatever the quality: lru:knorm:0.25: mean TTFT 74.7 ms")) << f.detail;
+}
+
+TEST(Choice, WhereTheBaselineMissesTheObjectivesAndTheRestIsLossyTheBaselineIsNotChosen) {
+  const Fact f = policy_of({judged(run_document("full_kv", 100), 0.5), judged(lossy_run("lossy", 300, 0.9), 1)});
+  EXPECT_EQ(f.answer, "lossy");
+}
+
+TEST(Choice, WhatIsBelowTheFloorOfQualityIsBehindTheOthersAndSaysSo) {
+  const auto asked = [](Json run) {
+    run["details"]["resolved_scenario"] = "slo: {quality_floor: 0.95}\n";
+    return run;
+  };
+  const Json low = asked(lossy_run("low", 300, 0.9)), high = asked(lossy_run("high", 200, 0.96));
+  const Fact f = policy_of({low, high});
+  EXPECT_EQ(f.answer, "high");
+  EXPECT_FALSE(says(f, "quality_floor")) << f.detail;
+  EXPECT_TRUE(says(policy_of({low}), "\nIts task score is below slo.quality_floor, 0.95.\n") ||
+              policy_of({low}).detail.ends_with("\nIts task score is below slo.quality_floor, 0.95."));
 }
 
 }  // namespace

@@ -259,5 +259,73 @@ TEST(Decision, OfSeveralScenariosEveryAnswerSaysWhoseItIs) {
   EXPECT_EQ(only({one}, kWhichPolicy).scenario, "");
 }
 
+TEST(Decision, OfSeveralScenariosEachSaysHowSureItIs) {
+  Json other = compare_document({run_document("full_kv", 200)});
+  other["scenario"] = "another";
+  const Json one = compare_document({run_document("full_kv", 100)});
+  const Fact f = only({one, other}, kHowSure);
+  EXPECT_EQ(f.answer, "a line below for each scenario");
+  EXPECT_TRUE(says(f, "\nby hand: by chance: output tokens/s within ± 10.0 %; kvsim's own error comes on top.\n"))
+      << f.detail;
+  EXPECT_TRUE(says(f, "\nanother: by chance: output tokens/s within ± 5.0 %; ")) << f.detail;
+  EXPECT_TRUE(says(f, "\nanother: Under full_kv: output tokens/s within ± 5.0 %")) << f.detail;
+}
+
+TEST(Decision, WhatIsLeftOutOfHowSureIsCountedAsWhatItIs) {
+  std::vector<Json> runs;
+  for (int i = 0; i < 9; ++i) runs.push_back(run_document("p" + std::to_string(i), 100 + i));
+  EXPECT_TRUE(says(only(runs, kHowSure), "\nAnd the intervals of 3 results more, in the sections below.\n") ||
+              only(runs, kHowSure).detail.ends_with("\nAnd the intervals of 3 results more, in the sections below."))
+      << only(runs, kHowSure).detail;
+}
+
+TEST(Decision, NoCommandIsProposedThatRefusesTheScenario) {
+  const auto with = [](Json document, const char* scenario) {
+    document["details"]["resolved_scenario"] = scenario;
+    return document;
+  };
+  const auto asked = [](const Json& document, const char* question) { return !facts_of({document}, question).empty(); };
+  const Json plain = with(run_document(), "decode:\n  compressor: {name: kvzip}\nworkload:\n  arrivals: {rate: 1/s}\n");
+  EXPECT_TRUE(asked(plain, kWhichPlan) && asked(plain, kWhatToBuy) && asked(plain, kHowManyGpus));
+  const Json pools = with(run_document(), "cluster:\n  pools: {local: 1}\n");
+  EXPECT_FALSE(asked(pools, kWhichPlan) || asked(pools, kWhatToBuy) || asked(pools, kHowManyGpus));
+  for (const char* scenario :
+       {"placement:\n  policy: lru\n", "decode:\n  policy: full_kv\n", "workload:\n  sessions: {turns: 3}\n"}) {
+    const Json other = with(run_document(), scenario);
+    EXPECT_FALSE(asked(other, kWhichPlan) || asked(other, kWhatToBuy)) << scenario;
+    EXPECT_TRUE(asked(other, kHowManyGpus)) << scenario;
+  }
+  Json capacity = capacity_document();
+  capacity["resolved_scenario"] = "placement:\n  policy: lru\n";
+  EXPECT_FALSE(asked(capacity, kWhichPlan) || asked(capacity, kWhatToBuy));
+  Json sweep = sweep_document(3, 1);
+  sweep["axes"] = Json::array({{{"path", "cluster.host.memory"}, {"values", {1, 2, 3}}}});
+  EXPECT_TRUE(asked(sweep, kHowManyGpus));
+  sweep["points"][0]["result"]["pools"] = {{"local", 1}};
+  EXPECT_FALSE(asked(sweep, kHowManyGpus) || asked(sweep, kWhichPlan) || asked(sweep, kWhatToBuy));
+  const Json users = with(run_document(), "workload:\n  closed: {concurrency: 8}\n");
+  EXPECT_TRUE(says(only({users}, kHowManyGpus), "kvsim capacity SCENARIO --users N"));
+}
+
+TEST(Decision, AFleetWhoseMemoryWasChosenNamesTheSizesAndWhatTheyCost) {
+  Json d = fleet_document();
+  Json& c = d["configurations"][0];
+  c.update({{"lossless", false}, {"mean_quality", 0.98}, {"ssd_gb", 400}});
+  c["sizes_bytes"] = {{"host", 40e9}, {"ssd", 400e9}};
+  c["fleet"].update({{"dram_gb", 80},
+                     {"ssd_gb", 800},
+                     {"usd_per_hour_gpus", 9.0},
+                     {"usd_per_hour_dram", 0.75},
+                     {"usd_per_hour_ssd", 0.25}});
+  const Fact f = only({d}, kHowManyGpus);
+  EXPECT_EQ(f.answer, "4 x h100-sxm, a replica with 40.0 GB DRAM, ssd 400 GB, for 100 requests/s");
+  EXPECT_TRUE(says(f, "\nOf it GPUs $9.00, 80.0 GB of host memory $0.75, 800 GB of storage $0.25.")) << f.detail;
+  EXPECT_TRUE(says(f, "\nIts output has a mean task score of 0.9800 of the full KV's.")) << f.detail;
+  d.erase("rate_required");
+  c.erase("fleet");
+  EXPECT_EQ(only({d}, kHowManyGpus).answer,
+            "one replica of 2 x h100-sxm, 40.0 GB DRAM, ssd 400 GB, sustains 80.00 requests/s");
+}
+
 }  // namespace
 }  // namespace kvsim::report::KVSIM_FILE

@@ -102,5 +102,11 @@ TEST(ReportMarkdown, HasTheSectionsOfTheReportButNoAppendix) {
   EXPECT_EQ(text, to_markdown(report_of(one_of_each())));
 }
 
+TEST(ReportMarkdown, OnATerminalAnAnswerSaysWhoseItIs) {
+  const std::string text = page::to_text(summary(with(Facts{{{"Which?", "a", "", "", "one"}, {"How?", "b", "", ""}}})));
+  EXPECT_NE(text.find("\nWhich? (one)\n  - a\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\nHow?\n  - b\n"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace kvsim::report::KVSIM_FILE

@@ -31,7 +31,8 @@ Json policies() {
 TEST(Swept, DraftLengthsAndKeepRatiosAnswerForAPlan) {
   const Fact f = only({sweep_document()}, kWhichPlan);
   EXPECT_EQ(f.answer, "draft_length = 3, keep_ratio = 0.2");
-  EXPECT_TRUE(says(f, "The best of 6 points simulated: output tokens/s 105.0.")) << f.detail;
+  EXPECT_TRUE(says(f, "The best of 6 points simulated: output tokens/s 105.0; its output is that of full-KV decoding."))
+      << f.detail;
   EXPECT_EQ(only({sweep_document(), plan_document()}, kWhichPlan).answer.substr(0, 6), "x = 32");
 }
 
@@ -53,7 +54,7 @@ TEST(Swept, TheBestPointIsOfThoseThatMeetTheObjectives) {
   d["points"][2]["result"]["slo"]["attainment"] = 0.9;  // the others: 0.99
   const Fact f = only({d}, kWhichPlan);
   EXPECT_EQ(f.answer, "draft_length = 2, keep_ratio = 0.1");
-  EXPECT_TRUE(says(f, "The best of 3 points simulated that meets the objectives: output tokens/s 101.0.")) << f.detail;
+  EXPECT_TRUE(says(f, "The best of 3 points simulated that meets the objectives: output tokens/s 101.0; ")) << f.detail;
   EXPECT_TRUE(says(f, "99.0 % of its requests met the objectives (TPOT p99 50.0 ms).")) << f.detail;
 }
 
@@ -66,7 +67,7 @@ TEST(Swept, OfAServiceTheBestPointIsOfThoseInASteadyState) {
   };
   const Fact f = answer("workload:\n  arrivals: {rate: 1/s}\n");
   EXPECT_EQ(f.answer, "draft_length = 2, keep_ratio = 0.1");
-  EXPECT_TRUE(says(f, "The best of 3 points simulated in a steady state: output tokens/s 101.0.")) << f.detail;
+  EXPECT_TRUE(says(f, "The best of 3 points simulated in a steady state: output tokens/s 101.0; ")) << f.detail;
   EXPECT_EQ(answer("workload:\n  closed: {concurrency: 8}\n").answer, "draft_length = 3, keep_ratio = 0.1");
   d["points"][1]["result"]["slo"]["attainment"] = 0.9;  // the others: 0.99
   const Fact both = answer("slo: {tpot_p99: 50 ms}\nworkload:\n  arrivals: {rate: 1/s}\n");
@@ -112,6 +113,72 @@ TEST(Swept, PointsThatCannotBeSimulatedAreCounted) {
   EXPECT_TRUE(says(f, "\n2 others cannot be simulated.")) << f.detail;
   d["points"][2]["result"] = nullptr;
   EXPECT_EQ(only({d}, kWhichPlan).answer, "no point of the sweep can be simulated");
+}
+
+TEST(Swept, OfPoliciesALosslessOneGoesBeforeAFasterLossyOneWhichIsNamedBeside) {
+  Json d = policies();
+  Json& lossy = d["points"][1]["result"];
+  lossy["throughput"]["output_tokens_per_s"] = 300;
+  lossy["quality"] = {{"mean_score", 0.9}, {"lossless", false}};
+  const Fact f = only({d}, kWhichPolicy);
+  EXPECT_EQ(f.answer, "policy = draft_verify");
+  EXPECT_TRUE(says(f,
+                   "The best of 3 points simulated with lossless output: output tokens/s 102.0; its output is that of "
+                   "full-KV decoding.\nWhatever the quality: policy = lossy: output tokens/s 300.0; task score 0.9000 "
+                   "of the full KV."))
+      << f.detail;
+}
+
+TEST(Swept, AnOutputBelowTheFloorOfQualityIsSaid) {
+  Json d = policies();
+  for (Json& point : d["points"]) point["result"]["quality"] = {{"mean_score", 0.9}, {"lossless", false}};
+  EXPECT_FALSE(says(only({d}, kWhichPolicy), "quality_floor"));
+  d["resolved_scenario"] = "slo: {quality_floor: 0.95}\n";
+  const Fact f = only({d}, kWhichPolicy);
+  EXPECT_TRUE(says(f, "; task score 0.9000 of the full KV.")) << f.detail;
+  EXPECT_TRUE(says(f, "\nIts task score is below slo.quality_floor, 0.95.")) << f.detail;
+}
+
+/// Two policies at two rates of arrivals: 100 and 102 tokens/s at the lower one, 101 and 103 at the higher.
+Json policies_at_rates() {
+  Json d = sweep_document(2, 2);
+  const Json names = {"full_kv", "draft_verify"}, rates = {"1/s", "2/s"};
+  d["axes"] = Json::array(
+      {{{"path", "decode.policy"}, {"values", names}}, {{"path", "workload.arrivals.rate"}, {"values", rates}}});
+  for (std::size_t i = 0; i < 4; ++i) {
+    d["points"][i]["set"] = {{"decode.policy", names[i / 2]}, {"workload.arrivals.rate", rates[i % 2]}};
+  }
+  d["best"]["set"] = d["points"][3]["set"];
+  d["resolved_scenario"] = "workload:\n  arrivals: {rate: 1/s}\n";
+  return d;
+}
+
+TEST(Swept, OverTheTrafficNoPointIsBestAndEachOfItsValuesHasAnAnswer) {
+  Json d = policies_at_rates();
+  const Fact same = only({d}, kWhichPolicy);
+  EXPECT_EQ(same.answer, "policy = draft_verify, at every workload.arrivals.rate swept");
+  EXPECT_TRUE(same.detail.starts_with("No point is best: workload.arrivals.rate is the traffic")) << same.detail;
+  EXPECT_TRUE(says(same,
+                   "\nrate = 1/s: policy = draft_verify: output tokens/s 102.0; its output is that of full-KV "
+                   "decoding.\nrate = 2/s: policy = draft_verify: output tokens/s 103.0; "))
+      << same.detail;
+  d["points"][1]["result"]["throughput"]["output_tokens_per_s"] = 200;
+  const Fact other = only({d}, kWhichPolicy);
+  EXPECT_EQ(other.answer, "it depends on workload.arrivals.rate");
+  EXPECT_TRUE(says(other, "\nrate = 2/s: policy = full_kv: output tokens/s 200.0; ")) << other.detail;
+  EXPECT_TRUE(says(only({d}, "How sure is this?"), "\nThe best points swept: output tokens/s within ± 9.8 % at most"))
+      << only({d}, "How sure is this?").detail;
+  d["resolved_scenario"] = "workload:\n  closed: {concurrency: 8}\n";  // nothing arrives on its own
+  EXPECT_EQ(only({d}, kWhichPolicy).answer, "policy = full_kv");
+}
+
+TEST(Swept, OfSeveralScenariosEachSweepAnswersForItsOwn) {
+  Json other = policies();
+  other["scenario"] = "another";
+  const std::vector<Fact> facts = facts_of({policies(), other}, kWhichPolicy);
+  ASSERT_EQ(facts.size(), 2);
+  EXPECT_EQ(facts[0].scenario, "by hand");
+  EXPECT_EQ(facts[1].scenario, "another");
 }
 
 }  // namespace

@@ -225,7 +225,8 @@ Page summary(const Page& page) {
           lines.push_back(f.detail.substr(begin, end - begin));
           begin = end + 1;
         }
-        out.lists.push_back({f.question, std::move(lines)});
+        out.lists.push_back(
+            {f.scenario.empty() ? f.question : fmt::format("{} ({})", f.question, f.scenario), std::move(lines)});
       }
     }
   }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "tools/report/documents.h"
 #include "tools/report/report.h"
@@ -16,7 +18,7 @@ inline constexpr const char* kWhatToBuy = "What to buy next?";
 
 /// Which policy, by a comparison (best_policy.h), or by a sweep over policies.
 [[nodiscard]] Fact policy_of(const Inputs::Compared& compared);
-[[nodiscard]] std::optional<Fact> swept_policy(const Inputs& inputs);
+[[nodiscard]] std::optional<Fact> swept_policy(const Json& sweep);
 
 /// Which x and c, by a plan, or by a sweep over them.
 [[nodiscard]] Fact plan_of(const Json& plan);
@@ -37,8 +39,9 @@ inline constexpr const char* kWhatToBuy = "What to buy next?";
 /// Intervals of what the results are chosen by, confidence of fleets, and how many figures are assumptions.
 [[nodiscard]] Fact how_sure(const Inputs& inputs);
 
-/// The point of a sweep that the answers rest on; null where none can be simulated.
-[[nodiscard]] const Json* answering_point(const Json& sweep);
+/// The points of a sweep that the answers rest on: the best; where the traffic is varied, the best at each that is in a
+/// steady state. None where nothing can be simulated.
+[[nodiscard]] std::vector<const Json*> answering_points(const Json& sweep);
 
 /// A line that says why a run's figures are those of no steady state; empty where nothing speaks against one.
 [[nodiscard]] std::string unsteady_words(const Json& result);

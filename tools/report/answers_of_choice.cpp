@@ -11,6 +11,7 @@
 #include "tools/report/parts.h"
 #include "tools/report/words.h"
 #include "tools/results/numbers.h"
+#include "tools/results/sweep.h"
 
 namespace kvsim::report {
 namespace {
@@ -21,31 +22,52 @@ std::string said_of(const Json& result) {
   return said.empty() ? said : "\n" + said;
 }
 
-/// Who else prints the same figure, and whether the baseline is within chance.
+std::string listed(const std::vector<std::string>& names) {
+  std::string said;
+  for (const std::string& name : names) said += (said.empty() ? "" : ", ") + name;
+  return said;
+}
+
+/// Who else prints the same figure, and whose interval overlaps that of the chosen one.
 std::string ties_of(const Inputs::Compared& compared, std::size_t chosen) {
   const Criterion by = criterion_of(compared);
-  const Json& best = compared.results[chosen].result;
-  std::string as_good;
-  for (std::size_t i = 0; i < compared.results.size(); ++i) {
-    const Json& other = compared.results[i].result;
-    if (i == chosen || by.print(by.of(other)) != by.print(by.of(best))) continue;
-    as_good += (as_good.empty() ? "" : ", ") + compared.results[i].policy;
+  const std::vector<Candidate> all = candidates_of(compared);
+  const Candidate& best = all[chosen];
+  const auto half = [&by](const Candidate& c) { return half_width(*c.result, by.interval); };
+  std::vector<std::string> alike, even;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i == chosen) continue;
+    if (by.print(all[i].value) == by.print(best.value)) {
+      alike.push_back(compared.results[i].policy);
+    } else if (!by.interval.empty() && all[i].behind == best.behind &&
+               std::fabs(all[i].value - best.value) < half(all[i]) + half(best)) {
+      even.push_back(compared.results[i].policy);
+    }
   }
-  std::string said = as_good.empty() ? "" : fmt::format("\nThe same figure: {}.", as_good);
-  if (chosen == 0 || by.interval.empty()) return said;
-  const Json& first = compared.results.front().result;
-  const double apart = std::fabs(by.of(best) - by.of(first));
-  if (apart < half_width(best, by.interval) + half_width(first, by.interval)) {
-    said += fmt::format("\nIts interval and that of {} overlap: the difference may be chance.",
-                        compared.results.front().policy);
+  std::string said = alike.empty() ? "" : fmt::format("\nThe same figure: {}.", listed(alike));
+  if (!even.empty()) {
+    said += fmt::format("\nEven with {}, for the intervals overlap: {}. The difference{} may be chance.",
+                        compared.results[chosen].policy, listed(even), even.size() == 1 ? "" : "s");
   }
   return said;
 }
 
+/// The share of requests that met the objectives, with as many digits as show on which side of what is enough it is.
+std::string met_text(double share) {
+  constexpr int most = 6;
+  double parts = 1000;
+  for (int digits = 1; digits < most; ++digits, parts *= 10) {
+    if ((std::round(share * parts) / parts >= kMetByEnough) == (share >= kMetByEnough)) {
+      return fmt::format("{:.{}f} %", share * 100, digits);
+    }
+  }
+  return "just under " + results::percent(kMetByEnough);
+}
+
 /// How many requests met the objectives, where there are some, and whom they rule out.
-std::string objectives_of_policies(const Inputs::Compared& compared, std::size_t chosen, const Bests& best) {
+std::string objectives_of_policies(const Inputs::Compared& compared, std::size_t chosen) {
   const auto share = [&](std::size_t i) {
-    return results::percent(number_or_nan(compared.results[i].result, {"slo", "attainment"}));
+    return met_text(number_or_nan(compared.results[i].result, {"slo", "attainment"}));
   };
   const std::string objectives = objectives_words(compared.results[chosen].result);
   if (objectives.empty()) return {};
@@ -53,11 +75,20 @@ std::string objectives_of_policies(const Inputs::Compared& compared, std::size_t
                                  compared.results[chosen].policy, objectives);
   if (!meets_objectives(compared.results[chosen].result)) {
     said += fmt::format("\nNo policy meets them for {} of the requests.", results::percent(kMetByEnough));
-  } else if (best.outside && *best.outside != chosen) {
-    said += fmt::format("\nMore, but outside of the objectives: {} ({} of its requests met them).",
-                        compared.results[*best.outside].policy, share(*best.outside));
+  } else if (const auto outside = outside_objectives(compared)) {
+    const Criterion by = criterion_of(compared);
+    const Simulated& other = compared.results[*outside];
+    said += fmt::format("\nBetter, but outside of the objectives: {}, {} {} ({} of its requests met them, {} have to).",
+                        other.policy, by.name, by.print(by.of(other.result)), share(*outside),
+                        results::percent(kMetByEnough));
   }
   return said;
+}
+
+/// A line that says that an output is worse than is asked for; empty where it is not.
+std::string floor_words(const Json& result, std::optional<double> floor) {
+  if (!below_floor(result, floor)) return {};
+  return fmt::format("\nIts task score is below slo.quality_floor, {}.", plain(*floor));
 }
 
 constexpr const char* kSymbols =
@@ -116,50 +147,134 @@ std::string without_objectives(const Json& plan) {
   return fmt::format("\nChosen by tokens/s alone: the objectives ({}) are no part of a plan.", objectives);
 }
 
-struct SweptPoint {
-  const Json* point = nullptr;
-  double value = 0;
-  double attainment = 1;
-  bool steady = true;  ///< or no service is asked for
-
-  [[nodiscard]] bool meets() const { return attainment >= kMetByEnough; }
-};
-
-/// Those that have the figure that the sweep is about, the best first.
-std::vector<SweptPoint> by_figure(const Json& sweep) {
-  const std::string metric = text(sweep, {"best", "metric"});
-  const bool less = text(sweep, {"best", "order"}) == "lowest";
-  const std::string objectives = objectives_words(sweep);
-  const bool service = asks_for_service(sweep);
-  std::vector<SweptPoint> points;
-  for (const Json& point : at(sweep, {"points"})) {
-    const double value = figure_at(at(point, {"result"}), metric);
-    if (!std::isfinite(value)) continue;
-    const double met = objectives.empty() ? 1 : number(at(point, {"result"}), {"slo", "attainment"}).value_or(0);
-    points.push_back({&point, value, met, !service || unsteady_state(at(point, {"result"})).empty()});
+/// The axes that say how much traffic comes, where requests arrive on their own: of less of it latencies are always
+/// lower, so none of its values is a choice.
+std::vector<std::string> traffic_of(const Json& sweep) {
+  std::vector<std::string> paths;
+  if (!asks_for_service(sweep) && !truth(sweep, {"best", "steady_first"})) return paths;
+  for (const Json& axis : at(sweep, {"axes"})) {
+    std::string path = text(axis, {"path"});
+    if (results::is_load(path) && at(axis, {"values"}).size() > 1) paths.push_back(std::move(path));
   }
-  const auto better = [less](const SweptPoint& a, const SweptPoint& b) {
-    return less ? a.value < b.value : a.value > b.value;
-  };
-  std::stable_sort(points.begin(), points.end(), better);
-  return points;
+  return paths;
 }
 
-/// The best of those that keep up with the traffic and meet the objectives; where none does, of those that keep up;
-/// where none does that, of all.
-std::vector<SweptPoint>::const_iterator best_of(const std::vector<SweptPoint>& points) {
-  const auto first = [&points](auto is) { return std::find_if(points.begin(), points.end(), is); };
-  auto found = first([](const SweptPoint& p) { return p.steady && p.meets(); });
-  if (found == points.end()) found = first([](const SweptPoint& p) { return p.steady; });
-  return found == points.end() ? points.begin() : found;
+/// The points of a sweep at one traffic; all of them where it is not varied.
+struct Choice {
+  std::string traffic;  ///< "rate = 4/s"; empty where it is not varied
+  std::vector<const Json*> points;
+  std::vector<Candidate> candidates;  ///< the same
+  std::optional<std::size_t> chosen;
+
+  [[nodiscard]] const Json& point() const { return *points[*chosen]; }
+  [[nodiscard]] const Candidate& best() const { return candidates[*chosen]; }
+};
+
+Order order_of(const Json& sweep) {
+  return {text(sweep, {"best", "order"}) == "lowest", text(sweep, {"best", "metric"}).starts_with("slo.goodput")};
+}
+
+/// Those of the figure that the sweep is about, and how far they are behind what was asked for.
+std::vector<Choice> choices_of(const Json& sweep) {
+  const std::string metric = text(sweep, {"best", "metric"});
+  const Order order = order_of(sweep);
+  const bool objectives = !objectives_words(sweep).empty();
+  const std::optional<double> floor = order.knows_quality ? std::nullopt : quality_floor(sweep);
+  const bool service = asks_for_service(sweep);
+  const std::vector<std::string> traffic = traffic_of(sweep);
+  const auto behind = [&](const Json& result) {
+    if (service && !unsteady_state(result).empty()) return 2;
+    const double met = objectives ? number(result, {"slo", "attainment"}).value_or(0) : 1;
+    return met >= kMetByEnough && !below_floor(result, floor) ? 0 : 1;
+  };
+  std::vector<Choice> choices;
+  std::string first_policy;
+  for (const Json& point : at(sweep, {"points"})) {
+    const Json& result = at(point, {"result"});
+    const double value = figure_at(result, metric);
+    if (!std::isfinite(value)) continue;
+    const Json& set = at(point, {"set"});
+    std::string at_traffic;
+    for (const std::string& path : traffic) {
+      at_traffic += fmt::format("{}{} = {}", at_traffic.empty() ? "" : ", ", path.substr(path.rfind('.') + 1),
+                                scalar_text(at(set, {path})));
+    }
+    auto own = std::find_if(choices.begin(), choices.end(), [&](const Choice& c) { return c.traffic == at_traffic; });
+    if (own == choices.end()) own = choices.insert(own, Choice{at_traffic, {}, {}, {}});
+    const std::string policy = setting_text(set, ".policy", false);
+    if (choices.size() == 1 && own->points.empty()) first_policy = policy;
+    own->points.push_back(&point);
+    own->candidates.push_back({&result, value, behind(result), !policy.empty() && policy == first_policy});
+  }
+  for (Choice& c : choices) c.chosen = chosen_of(c.candidates, order);
+  return choices;
 }
 
 /// Why it is not the first by the figure alone; empty where it is.
-std::string chosen_words(std::vector<SweptPoint>::const_iterator first, std::vector<SweptPoint>::const_iterator found) {
-  const auto passed = [&](auto is) { return std::any_of(first, found, is); };
-  const bool met = found->meets() && passed([](const SweptPoint& p) { return !p.meets(); });
-  const bool steady = passed([](const SweptPoint& p) { return !p.steady; });
-  return std::string(met ? " that meets the objectives" : "") + (steady ? " in a steady state" : "");
+std::string chosen_words(const Choice& choice, const Order& order) {
+  const Candidate& best = choice.best();
+  const auto passed = [&](auto is) {
+    return std::any_of(choice.candidates.begin(), choice.candidates.end(),
+                       [&](const Candidate& c) { return order.better(c.value, best.value) && is(c); });
+  };
+  const bool steady = best.behind < 2 && passed([](const Candidate& c) { return c.behind == 2; });
+  const bool met = best.behind == 0 && passed([](const Candidate& c) { return c.behind == 1; });
+  const bool quality = passed([&best](const Candidate& c) { return c.behind == best.behind; });
+  return (quality ? " " + quality_words(choice.candidates, order, *choice.chosen) : "") +
+         (met ? " that meets the objectives" : "") + (steady ? " in a steady state" : "");
+}
+
+/// What is better than the chosen point where less of the output's quality is enough.
+std::string other_qualities(const Choice& choice, const Json& sweep, bool of_policy) {
+  const std::string metric = text(sweep, {"best", "metric"});
+  const Bests bests = bests_of(choice.candidates, order_of(sweep));
+  std::string said;
+  const auto also = [&](const std::optional<std::size_t>& other, const std::string& what) {
+    if (!other || other == choice.chosen) return;
+    const Candidate& c = choice.candidates[*other];
+    said += fmt::format("\n{}: {}: {} {}; {}.", what,
+                        setting_text(at(*choice.points[*other], {"set"}), ".policy", !of_policy), metric_name(metric),
+                        printed(metric, c.value), output_words(*c.result));
+  };
+  if (order_of(sweep).knows_quality) return said;
+  also(bests.nearly_lossless, fmt::format("At a task score of {} or more", plain(kNearlyLossless)));
+  if (bests.all != bests.nearly_lossless) also(bests.all, "Whatever the quality");
+  return said;
+}
+
+/// The answer of a sweep over the traffic: what is best at each of its values.
+Fact swept_over_traffic(const Json& sweep, const char* question, const std::vector<Choice>& choices) {
+  const bool of_policy = question == std::string_view(kWhichPolicy);
+  const std::string metric = text(sweep, {"best", "metric"});
+  const bool objectives = !objectives_words(sweep).empty();
+  const std::optional<double> floor = quality_floor(sweep);
+  Fact f{question, "", "", "maps"};
+  const std::string paths = listed(traffic_of(sweep));
+  f.detail = fmt::format("No point is best: {} is the traffic, of which less is always easier. At each:", paths);
+  constexpr std::size_t most = 8;
+  std::set<std::string> answers;
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    const Choice& c = choices[i];
+    const std::string setting = setting_text(at(c.point(), {"set"}), ".policy", !of_policy);
+    answers.insert(setting);
+    if (i >= most) continue;
+    const Json& result = *c.best().result;
+    f.detail += fmt::format("\n{}: {}{}: {} {}; {}", c.traffic, setting, chosen_words(c, order_of(sweep)),
+                            metric_name(metric), printed(metric, c.best().value), output_words(result));
+    if (objectives) {
+      f.detail += fmt::format("; {} of its requests met the objectives",
+                              met_text(number_or_nan(result, {"slo", "attainment"})));
+    }
+    if (below_floor(result, floor)) f.detail += fmt::format("; below slo.quality_floor, {}", plain(*floor));
+    if (const std::string why = unsteady_state(result); !why.empty()) f.detail += "; no steady state: " + why;
+    f.detail += "." + on_one_line(other_qualities(c, sweep, of_policy));
+  }
+  if (choices.size() > most) {
+    f.detail += fmt::format("\nAnd {} more values of it, in sweep.json.", choices.size() - most);
+  }
+  f.answer = answers.size() == 1 ? fmt::format("{}, at every {} swept", *answers.begin(), paths)
+                                 : fmt::format("it depends on {}", paths);
+  return f;
 }
 
 /// The best point of a sweep, as the answer to a question: of those that meet the objectives, where any does.
@@ -168,28 +283,41 @@ Fact swept(const Json& sweep, const char* question) {
   const std::size_t tried = at(sweep, {"points"}).size();
   const std::string metric = text(sweep, {"best", "metric"});
   const std::string objectives = objectives_words(sweep);
-  const std::vector<SweptPoint> points = by_figure(sweep);
-  if (points.empty())
+  const Order order = order_of(sweep);
+  const std::vector<Choice> choices = choices_of(sweep);
+  if (choices.empty())
     return {question, "no point of the sweep can be simulated", "The reasons are listed with it.", "maps"};
-  const auto found = best_of(points);
-  const SweptPoint& best = *found;
-  Fact f{question, setting_text(at(*best.point, {"set"}), ".policy", !of_policy),
-         fmt::format("The best of {} simulated{}: {} {}.",
-                     points.size() == 1 ? "the one point" : fmt::format("{} points", points.size()),
-                     chosen_words(points.begin(), found), metric_name(metric), printed(metric, best.value)),
-         "maps"};
-  if (tried > points.size()) {
-    const std::size_t others = tried - points.size();
-    f.detail += fmt::format("\n{} other{} cannot be simulated.", others, others == 1 ? "" : "s");
+  std::size_t simulated = 0;
+  for (const Choice& c : choices) simulated += c.points.size();
+  std::string others;
+  if (tried > simulated) {
+    others = fmt::format("\n{} other{} cannot be simulated.", tried - simulated, tried - simulated == 1 ? "" : "s");
   }
+  if (!choices.front().traffic.empty()) {
+    Fact f = swept_over_traffic(sweep, question, choices);
+    f.detail += others;
+    return f;
+  }
+  const Choice& choice = choices.front();
+  const Candidate& best = choice.best();
+  Fact f{
+      question, setting_text(at(choice.point(), {"set"}), ".policy", !of_policy),
+      fmt::format("The best of {} simulated{}: {} {}; {}.",
+                  simulated == 1 ? "the one point" : fmt::format("{} points", simulated), chosen_words(choice, order),
+                  metric_name(metric), printed(metric, best.value), output_words(*best.result)),
+      "maps"};
+  f.detail += other_qualities(choice, sweep, of_policy);
+  f.detail += others;
+  f.detail += floor_words(*best.result, quality_floor(sweep));
   if (!objectives.empty()) {
-    f.detail +=
-        fmt::format("\n{} of its requests met the objectives ({}).", results::percent(best.attainment), objectives);
+    f.detail += fmt::format("\n{} of its requests met the objectives ({}).",
+                            met_text(number(*best.result, {"slo", "attainment"}).value_or(0)), objectives);
   }
-  f.detail += unsteady_words(at(*best.point, {"result"}));
-  const double half = half_width(at(*best.point, {"result"}), metric);
-  const auto close = std::count_if(points.begin(), points.end(),
-                                   [&](const SweptPoint& p) { return std::fabs(p.value - best.value) <= half; });
+  f.detail += unsteady_words(*best.result);
+  const double half = half_width(*best.result, metric);
+  const auto close = std::count_if(choice.candidates.begin(), choice.candidates.end(), [&](const Candidate& c) {
+    return c.behind == best.behind && std::fabs(c.value - best.value) <= half;
+  });
   if (close > 1) {
     f.detail += fmt::format("\nIts 95 % interval holds {} other point{}: chance may have chosen among them.", close - 1,
                             close == 2 ? "" : "s");
@@ -199,9 +327,13 @@ Fact swept(const Json& sweep, const char* question) {
 
 }  // namespace
 
-const Json* answering_point(const Json& sweep) {
-  const std::vector<SweptPoint> points = by_figure(sweep);
-  return points.empty() ? nullptr : best_of(points)->point;
+std::vector<const Json*> answering_points(const Json& sweep) {
+  std::vector<const Json*> steady, all;
+  for (const Choice& c : choices_of(sweep)) {
+    all.push_back(&c.point());
+    if (c.best().behind < 2) steady.push_back(all.back());
+  }
+  return steady.empty() ? all : steady;
 }
 
 std::string unsteady_words(const Json& result) {
@@ -217,7 +349,6 @@ std::string output_words(const Json& result) {
 
 Fact policy_of(const Inputs::Compared& compared) {
   const Criterion by = criterion_of(compared);
-  const Bests best = bests_of(compared);
   const std::size_t chosen = chosen_of(compared);
   const Simulated& run = compared.results[chosen];
   const auto figures = [&](std::size_t i) {
@@ -229,11 +360,11 @@ Fact policy_of(const Inputs::Compared& compared) {
     }
     return said + "; " + output_words(result) + ".";
   };
-  std::string why = "Best of all";
-  if (!by.knows_quality && best.nearly_lossless) {
-    why = is_lossless(run.result) ? "Best with lossless output"
-                                  : fmt::format("Best at a task score of {} or more", plain(kNearlyLossless));
-  }
+  const std::vector<Candidate> candidates = candidates_of(compared);
+  const Order order = order_of(compared);
+  const Bests best = bests_of(candidates, order);
+  const std::string of_quality = quality_words(candidates, order, chosen);
+  const std::string why = "Best " + (of_quality.empty() ? "of all" : of_quality);
   Fact f{kWhichPolicy, run.policy, "", "headline"};
   f.detail = fmt::format("{}: {}", why, figures(chosen));
   if (!by.knows_quality) {
@@ -246,7 +377,8 @@ Fact policy_of(const Inputs::Compared& compared) {
     if (best.all != best.nearly_lossless) also(best.all, "Whatever the quality");
   }
   f.detail += ties_of(compared, chosen);
-  f.detail += objectives_of_policies(compared, chosen, best);
+  f.detail += objectives_of_policies(compared, chosen);
+  if (!by.knows_quality) f.detail += floor_words(run.result, quality_floor(run.result));
   f.detail += unsteady_words(run.result);
   const Json& policies = at(run.result, {"details", "policies"});
   const auto x = number(policies, {"draft_length"}), c = number(policies, {"keep_ratio"});
@@ -283,11 +415,9 @@ Fact plan_of(const Json& plan) {
           "maps"};
 }
 
-std::optional<Fact> swept_policy(const Inputs& inputs) {
-  for (const Json& sweep : inputs.sweeps) {
-    if (sweeps_over(sweep, {".policy"})) return swept(sweep, kWhichPolicy);
-  }
-  return std::nullopt;
+std::optional<Fact> swept_policy(const Json& sweep) {
+  if (!sweeps_over(sweep, {".policy"})) return std::nullopt;
+  return swept(sweep, kWhichPolicy);
 }
 
 /// A sweep over what a plan is about.

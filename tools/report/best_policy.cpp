@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
 
 #include "tools/report/documents.h"
+#include "tools/report/parts.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::report {
@@ -13,19 +17,15 @@ constexpr double kGoodputTie = 0.03;
 
 /// Position of the best of those that `may` be it.
 template <class May>
-std::optional<std::size_t> best_where(const Inputs::Compared& compared, May may) {
-  const Criterion by = criterion_of(compared);
+std::optional<std::size_t> best_where(const std::vector<Candidate>& candidates, const Order& order, May may) {
   std::optional<std::size_t> best;
-  double most = 0;
-  for (std::size_t i = 0; i < compared.results.size(); ++i) {
-    const Json& result = compared.results[i].result;
-    const double value = by.of(result);
-    if (!std::isfinite(value) || !may(result)) continue;
-    // Of requests that arrive on their own, goodput has no interval and ends where all are served.
-    const double needed = by.knows_quality ? most * (1 + kGoodputTie) : most;
-    if (best && (by.less ? value >= most : value <= needed)) continue;
+  double needed = 0;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const Candidate& c = candidates[i];
+    if (!std::isfinite(c.value) || !may(c)) continue;
+    if (best && !order.better(c.value, needed)) continue;
     best = i;
-    most = value;
+    needed = order.less ? c.value * (1 - order.tie) : c.value * (1 + order.tie);
   }
   return best;
 }
@@ -38,7 +38,7 @@ double goodput_per_gpu(const Json& result) {
 }
 
 bool is_nearly_lossless(const Json& result) {
-  return is_lossless(result) || number(result, {"quality", "mean_score"}).value_or(0) >= kNearlyLossless;
+  return is_lossless(result) || score_of(result) >= kNearlyLossless;
 }
 
 }  // namespace
@@ -76,34 +76,104 @@ bool is_lossless(const Json& result) {
   return truth(result, {"quality", "lossless"});
 }
 
+double score_of(const Json& result) {
+  return is_lossless(result) ? 1 : number_or_nan(result, {"quality", "mean_score"});
+}
+
 bool meets_objectives(const Json& result) {
   return objectives_words(result).empty() || number(result, {"slo", "attainment"}).value_or(0) >= kMetByEnough;
 }
 
-/// How far a run is behind others by what was asked for, whatever its figure: it misses the objectives, or is in no
-/// steady state, of which nobody knows whether it meets them.
-int behind(const Json& result) {
-  if (!unsteady_state(result).empty()) return 2;
-  return meets_objectives(result) ? 0 : 1;
+bool below_floor(const Json& result, std::optional<double> floor) {
+  return floor && score_of(result) < *floor;
 }
 
-Bests bests_of(const Inputs::Compared& compared) {
-  int least = behind(compared.results.front().result);
-  for (const Simulated& run : compared.results) least = std::min(least, behind(run.result));
-  const auto best = [&](bool (*of_quality)(const Json&)) {
-    return best_where(compared, [&](const Json& r) { return of_quality(r) && behind(r) == least; });
+Bests bests_of(const std::vector<Candidate>& candidates, const Order& order) {
+  int least = std::numeric_limits<int>::max();
+  double highest = -std::numeric_limits<double>::infinity();
+  for (const Candidate& c : candidates) {
+    if (std::isfinite(c.value)) least = std::min(least, c.behind);
+  }
+  const auto competes = [least](const Candidate& c) { return std::isfinite(c.value) && c.behind == least; };
+  for (const Candidate& c : candidates) {
+    if (const double score = score_of(*c.result); competes(c) && score > highest) highest = score;
+  }
+  const auto best = [&](auto of_quality) {
+    return best_where(candidates, order, [&](const Candidate& c) { return competes(c) && of_quality(*c.result); });
   };
-  Bests bests{best(is_lossless), best(is_nearly_lossless), best([](const Json&) { return true; }), {}};
-  const auto fastest = best_where(compared, is_lossless);
-  if (fastest && !meets_objectives(compared.results[*fastest].result)) bests.outside = fastest;
-  return bests;
+  return {best(is_lossless), best(is_nearly_lossless),
+          best([highest](const Json& r) { return score_of(r) == highest; }), best([](const Json&) { return true; })};
+}
+
+namespace {
+
+/// Bests from which the choice is made, in the order of the rule, with the words of each.
+struct Rung {
+  std::optional<std::size_t> best;
+  std::string words;
+};
+
+/// The rung of the chosen one; none: nobody has the figure.
+std::optional<Rung> rung_of(const std::vector<Candidate>& candidates, const Order& order) {
+  const Bests best = bests_of(candidates, order);
+  if (!best.all) return std::nullopt;
+  const Rung lossless{best.lossless, "with lossless output"};
+  if (order.knows_quality) return Rung{best.all, ""};
+  if (best.lossless && !candidates[*best.lossless].baseline) return lossless;
+  if (best.nearly_lossless) {
+    if (is_lossless(*candidates[*best.nearly_lossless].result)) return Rung{best.nearly_lossless, lossless.words};
+    return Rung{best.nearly_lossless, fmt::format("at a task score of {} or more", plain(kNearlyLossless))};
+  }
+  if (best.highest_score) return Rung{best.highest_score, "with the highest task score"};
+  return Rung{best.all, ""};
+}
+
+/// How far a run is behind others by what was asked for, whatever its figure: it misses the objectives, or is in no
+/// steady state, of which nobody knows whether it meets them.
+int behind(const Json& result, bool knows_quality) {
+  if (!unsteady_state(result).empty()) return 2;
+  const bool bad = !knows_quality && below_floor(result, quality_floor(result));
+  return meets_objectives(result) && !bad ? 0 : 1;
+}
+
+}  // namespace
+
+std::optional<std::size_t> chosen_of(const std::vector<Candidate>& candidates, const Order& order) {
+  const std::optional<Rung> rung = rung_of(candidates, order);
+  return rung ? rung->best : std::nullopt;
+}
+
+std::string quality_words(const std::vector<Candidate>& candidates, const Order& order, std::size_t chosen) {
+  const std::optional<Rung> rung = rung_of(candidates, order);
+  return rung && rung->best == chosen ? rung->words : std::string();
+}
+
+std::vector<Candidate> candidates_of(const Inputs::Compared& compared) {
+  const Criterion by = criterion_of(compared);
+  std::vector<Candidate> all;
+  for (const Simulated& run : compared.results) {
+    all.push_back({&run.result, by.of(run.result), behind(run.result, by.knows_quality), all.empty()});
+  }
+  return all;
+}
+
+Order order_of(const Inputs::Compared& compared) {
+  const Criterion by = criterion_of(compared);
+  // Of requests that arrive on their own, goodput has no interval and ends where all are served.
+  return {by.less, by.knows_quality, by.knows_quality ? kGoodputTie : 0};
 }
 
 std::size_t chosen_of(const Inputs::Compared& compared) {
-  const Bests best = bests_of(compared);
-  if (criterion_of(compared).knows_quality) return best.all.value_or(0);
-  if (best.lossless.value_or(0) != 0) return *best.lossless;
-  return best.nearly_lossless.value_or(0);
+  return chosen_of(candidates_of(compared), order_of(compared)).value_or(0);
+}
+
+std::optional<std::size_t> outside_objectives(const Inputs::Compared& compared) {
+  const std::vector<Candidate> all = candidates_of(compared);
+  const Order order = order_of(compared);
+  const auto fastest = best_where(all, order, [](const Candidate& c) { return is_lossless(*c.result); });
+  if (!fastest || meets_objectives(*all[*fastest].result)) return std::nullopt;
+  const double chosen = all[chosen_of(compared)].value;
+  return order.better(all[*fastest].value, chosen) ? fastest : std::nullopt;
 }
 
 double gain_of(const Inputs::Compared& compared, std::size_t policy) {

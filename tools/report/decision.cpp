@@ -1,5 +1,6 @@
 // The questions that a reader comes with, answered from whatever results there are, or how to get an answer.
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -13,68 +14,86 @@
 namespace kvsim::report {
 namespace {
 
-template <class Holds>
-bool any_run(const Inputs& inputs, Holds holds) {
-  for (const Inputs::Compared& c : inputs.compares) {
-    for (const Simulated& run : c.results) {
-      if (holds(run.result)) return true;
-    }
+/// What the commands that a report proposes refuse, of the scenarios that its results are of.
+struct Limits {
+  bool pools = false;          ///< no fleet of replicas
+  bool plans = true;           ///< the planner verifies drafts of such scenarios, and explains them
+  bool users_wait = false;     ///< load is in users, not in requests/s
+  bool others_arrive = false;  ///< it is not, in another of the scenarios
+
+  /// Of a run, or of a point swept.
+  void add_run(const Json& result) {
+    if (has(result, {"details", "pools"}) || has(result, {"pools"})) pools = true;
+    for (const char* key : {"placement", "answers", "fetch"}) plans = plans && !has(result, {key});
   }
-  return std::any_of(inputs.runs.begin(), inputs.runs.end(), [&](const Simulated& run) { return holds(run.result); });
-}
 
-bool has_pools(const Inputs& inputs) {
-  return any_run(inputs, [](const Json& r) { return has(r, {"details", "pools"}); });
-}
+  /// Of whatever carries its scenario.
+  void add_scenario(const Json& document) {
+    if (has(resolved_section(document, "cluster"), {"cluster", "pools"})) pools = true;
+    const Json decode = resolved_section(document, "decode"), workload = resolved_section(document, "workload");
+    const bool drafts = decode.empty() || has(decode, {"decode", "compressor"});
+    const bool stored = has(resolved_section(document, "placement"), {"placement"});
+    plans = plans && drafts && !stored && !has(workload, {"workload", "sessions"});
+    (has(workload, {"workload", "closed"}) ? users_wait : others_arrive) = true;
+  }
+};
 
-/// Whether the scenarios are such as the planner explains: not pools, stored prompts, chunks or fetched KV.
-bool verifies_alone(const Inputs& inputs) {
-  return !any_run(inputs, [](const Json& r) {
-    return has(r, {"details", "pools"}) || has(r, {"placement"}) || has(r, {"answers"}) || has(r, {"fetch"});
-  });
+Limits limits_of(const Inputs& inputs) {
+  Limits limits;
+  for (const Inputs::Compared& c : inputs.compares) {
+    for (const Simulated& run : c.results) limits.add_run(run.result);
+    limits.add_scenario(c.results.front().result);
+  }
+  for (const Simulated& run : inputs.runs) {
+    limits.add_run(run.result);
+    limits.add_scenario(run.result);
+  }
+  for (const Json& sweep : inputs.sweeps) {
+    for (const Json& point : at(sweep, {"points"})) limits.add_run(at(point, {"result"}));
+  }
+  for (const auto* list : {&inputs.plans, &inputs.capacities, &inputs.sweeps}) {
+    for (const Json& document : *list) limits.add_scenario(document);
+  }
+  if (limits.pools) limits.plans = false;
+  return limits;
 }
 
 /// Goes through the questions one by one. What no result answers is asked with the command that would answer it, where
 /// there is one for such scenarios.
 class Questions {
  public:
-  explicit Questions(const Inputs& inputs) : inputs_(inputs), asked_(inputs.size() > inputs.others.size()) {
-    for (const Inputs::Compared& c : inputs.compares) names_.insert(scenario_of(c.document));
-    for (const Simulated& run : inputs.runs) names_.insert(scenario_of(run.result));
-    for (const auto* list : {&inputs.plans, &inputs.capacities, &inputs.sweeps}) {
-      for (const Json& document : *list) names_.insert(scenario_of(document));
-    }
-  }
+  explicit Questions(const Inputs& inputs)
+      : inputs_(inputs),
+        limits_(limits_of(inputs)),
+        asked_(inputs.size() > inputs.others.size()),
+        names_(scenarios_of(inputs)) {}
 
   void policy() {
     for (const Inputs::Compared& c : inputs_.compares) add(policy_of(c), c.document);
     if (!inputs_.compares.empty()) return;
     if (inputs_.runs.size() == 1) {
       add(only_run(inputs_.runs.front()), inputs_.runs.front().result);
-    } else if (const auto swept = swept_policy(inputs_)) {
-      facts_.push_back(*swept);
-    } else {
-      open(kWhichPolicy, "kvsim compare SCENARIO sets policies side by side.");
+      return;
     }
+    if (!add_swept(swept_policy)) open(kWhichPolicy, "kvsim compare SCENARIO sets policies side by side.");
   }
 
   void plan() {
     for (const Json& p : inputs_.plans) add(plan_of(p), p);
     if (!inputs_.plans.empty()) return;
-    bool answered = false;
-    for (const Json& sweep : inputs_.sweeps) {
-      auto f = swept_plan(sweep);
-      if (f) add(std::move(*f), sweep);
-      answered = answered || f;
+    if (!add_swept(swept_plan) && limits_.plans) {
+      open(kWhichPlan, "kvsim plan SCENARIO --simulate finds them.");
     }
-    if (!answered && verifies_alone(inputs_)) open(kWhichPlan, "kvsim plan SCENARIO --simulate finds them.");
   }
 
   void gpus() {
     for (const Json& c : inputs_.capacities) {
       if (!at(c, {"configurations"}).empty()) add(gpus_of(c), c);
     }
-    if (inputs_.capacities.empty() && !has_pools(inputs_)) {
+    if (!inputs_.capacities.empty() || limits_.pools) return;
+    if (limits_.users_wait && !limits_.others_arrive) {
+      open(kHowManyGpus, "kvsim capacity SCENARIO --users N finds the cheapest fleet for so many users.");
+    } else {
       open(kHowManyGpus, "kvsim capacity SCENARIO --rate R finds the cheapest fleet for a rate.");
     }
   }
@@ -95,7 +114,7 @@ class Questions {
       add(bound_by(inputs_.runs.front()), inputs_.runs.front().result);
     }
     if (inputs_.compares.empty() && inputs_.runs.empty()) bound_at_rates();
-    if (verifies_alone(inputs_)) {
+    if (limits_.plans) {
       open(kWhatToBuy, "kvsim plan SCENARIO --explain says what more of each resource would bring.");
     }
   }
@@ -111,6 +130,18 @@ class Questions {
   void add(Fact f, const Json& document) {
     if (names_.size() > 1) f.scenario = scenario_of(document);
     facts_.push_back(std::move(f));
+  }
+
+  /// What each sweep answers; false where none does.
+  bool add_swept(std::optional<Fact> (*answer)(const Json& sweep)) {
+    bool answered = false;
+    for (const Json& sweep : inputs_.sweeps) {
+      std::optional<Fact> f = answer(sweep);
+      if (!f) continue;
+      add(std::move(*f), sweep);
+      answered = true;
+    }
+    return answered;
   }
 
   void open(const char* question, const char* command) {
@@ -136,6 +167,7 @@ class Questions {
   }
 
   const Inputs& inputs_;
+  Limits limits_;
   bool asked_;  ///< there is more than documents of other kinds, which answer none of it
   std::set<std::string> names_;
   std::vector<Fact> facts_;

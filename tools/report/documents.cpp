@@ -182,9 +182,8 @@ std::string section_of(const std::string& yaml, const std::string& section) {
   return yaml.substr(line, end == std::string::npos ? end : end - line);
 }
 
-/// One section of the scenario that a document carries ("resolved_scenario", of a run under "details"), read again: the
-/// rest, with whole kernel profiles, takes long. Empty where there is none, or one that was changed by hand into
-/// something else.
+}  // namespace
+
 Json resolved_section(const Json& document, const std::string& section) {
   std::string yaml = text(document, {"resolved_scenario"});
   if (yaml.empty()) yaml = text(document, {"details", "resolved_scenario"});
@@ -196,8 +195,6 @@ Json resolved_section(const Json& document, const std::string& section) {
     return Json::object();
   }
 }
-
-}  // namespace
 
 Objectives objectives_of(const Json& document) {
   const Json scenario = resolved_section(document, "slo");
@@ -214,6 +211,10 @@ std::string objectives_words(const Json& document) {
     }
   }
   return said;
+}
+
+std::optional<double> quality_floor(const Json& document) {
+  return number(resolved_section(document, "slo"), {"slo", "quality_floor"});
 }
 
 std::string unsteady_state(const Json& result) {
@@ -343,6 +344,16 @@ void Inputs::add(Json document, const std::string& name) {
       others.push_back(std::move(document));
       return;
   }
+}
+
+std::set<std::string> scenarios_of(const Inputs& inputs) {
+  std::set<std::string> names;
+  for (const Inputs::Compared& c : inputs.compares) names.insert(text(c.document, {"scenario"}));
+  for (const Simulated& run : inputs.runs) names.insert(text(run.result, {"scenario"}));
+  for (const auto* list : {&inputs.plans, &inputs.capacities, &inputs.sweeps}) {
+    for (const Json& document : *list) names.insert(text(document, {"scenario"}));
+  }
+  return names;
 }
 
 std::vector<std::string> files_of(const std::vector<std::string>& paths) {

@@ -29,6 +29,11 @@ using Path = std::initializer_list<std::string_view>;
 [[nodiscard]] std::vector<double> numbers(const Json& document, Path path);
 [[nodiscard]] std::vector<std::string> texts(const Json& document, Path path);
 
+/// One section of the scenario that a document carries ("resolved_scenario", of a run under "details"), read again, as
+/// {"section": ...}: the rest, with whole kernel profiles, takes long. Empty where there is none, or one that was
+/// changed by hand into something else.
+[[nodiscard]] Json resolved_section(const Json& document, const std::string& section);
+
 /// Seconds; none where the scenario sets none.
 struct Objectives {
   std::optional<double> ttft_s, tpot_s;
@@ -37,6 +42,10 @@ struct Objectives {
 
 /// All of them in words: "TTFT p99 30.0 s, TPOT p99 120 ms"; empty where the scenario sets none.
 [[nodiscard]] std::string objectives_words(const Json& document);
+
+/// slo.quality_floor, the least task score that is asked for, relative to the full KV's; none where the scenario sets
+/// none.
+[[nodiscard]] std::optional<double> quality_floor(const Json& document);
 
 /// Why what a run measured is no steady state, in words; empty where nothing speaks against one.
 [[nodiscard]] std::string unsteady_state(const Json& result);
@@ -87,6 +96,9 @@ struct Inputs {
   /// Throws schema::InputError as kind_of does.
   void add(Json document, const std::string& name);
 };
+
+/// The scenarios that the results are of, each once; not those of further results, which answer nothing.
+[[nodiscard]] std::set<std::string> scenarios_of(const Inputs& inputs);
 
 /// The files that `read_inputs` reads: of folders all JSON in them and in folders below, in the order of their names.
 /// Throws schema::InputError for folders without any.

@@ -60,9 +60,13 @@ struct Unsteady {
 };
 
 Unsteady unsteady_runs(const Inputs& inputs) {
+  const bool several = scenarios_of(inputs).size() > 1;
+  const auto of_scenario = [several](const Json& document) {
+    return several ? fmt::format(" ({})", scenario_of(document)) : std::string();
+  };
   std::set<std::string> whose;
-  const auto look = [&whose](const Simulated& run) {
-    if (!unsteady_state(run.result).empty()) whose.insert(run.policy);
+  const auto look = [&](const Simulated& run) {
+    if (!unsteady_state(run.result).empty()) whose.insert(run.policy + of_scenario(run.result));
   };
   for (const Inputs::Compared& c : inputs.compares) std::for_each(c.results.begin(), c.results.end(), look);
   std::for_each(inputs.runs.begin(), inputs.runs.end(), look);
@@ -70,15 +74,18 @@ Unsteady unsteady_runs(const Inputs& inputs) {
   const auto add = [&said](const std::string& what) { said.answers += (said.answers.empty() ? "" : ", ") + what; };
   std::for_each(whose.begin(), whose.end(), add);
   for (const Json& sweep : inputs.sweeps) {
-    const Json* best = answering_point(sweep);
+    const std::vector<const Json*> bests = answering_points(sweep);
     const Json& points = at(sweep, {"points"});
-    const auto count = std::count_if(points.begin(), points.end(), [best](const Json& p) {
-      return &p != best && !unsteady_state(at(p, {"result"})).empty();
-    });
-    if (best != nullptr && !unsteady_state(at(*best, {"result"})).empty()) add("the best point swept");
+    const auto answers = [&bests](const Json& p) { return std::find(bests.begin(), bests.end(), &p) != bests.end(); };
+    const auto unsteady = [](const Json& p) { return !unsteady_state(at(p, {"result"})).empty(); };
+    const auto count =
+        std::count_if(points.begin(), points.end(), [&](const Json& p) { return !answers(p) && unsteady(p); });
+    if (std::any_of(bests.begin(), bests.end(), [&](const Json* p) { return unsteady(*p); })) {
+      add((bests.size() == 1 ? "the best point swept" : "the best points swept") + of_scenario(sweep));
+    }
     if (count == 0) continue;
-    said.others.push_back(fmt::format("No steady state in {} of the {} other points swept, on which no answer rests",
-                                      count, points.size() - 1));
+    said.others.push_back(fmt::format("No steady state in {} of the {} other points swept{}, on which no answer rests",
+                                      count, points.size() - bests.size(), of_scenario(sweep)));
   }
   return said;
 }
@@ -97,14 +104,78 @@ planner::ErrorInterval interval_of(const Json& error, std::string_view figure) {
   return {number_or_nan(interval, {"low"}), number_or_nan(interval, {"middle"}), number_or_nan(interval, {"high"})};
 }
 
-/// What is known of how sure a report is; `answer` is the first of it, `model` the first of what backtests say.
+/// What is known of how sure the results of a scenario are; `answer` is the first of it, `model` the first of what
+/// backtests say.
 struct Sureness {
+  std::string scenario;
   std::string answer, model;
   std::vector<std::string> sentences;
+  std::set<std::size_t> intervals;  ///< positions of the sentences that are of a result's interval
 
   void first(std::string text) {
     if (answer.empty()) answer = std::move(text);
   }
+  void add_interval(std::string sentence) {
+    intervals.insert(sentences.size());
+    sentences.push_back(std::move(sentence));
+  }
+  /// Both in words; empty where nothing is known.
+  [[nodiscard]] std::string words() const {
+    if (answer.empty()) return {};
+    return fmt::format("by chance: {}; {}", answer,
+                       model.empty() ? "kvsim's own error comes on top" : "by the model: " + model);
+  }
+  /// Leaves the first, and says how many of which kind were left out.
+  void shorten(std::size_t most) {
+    if (sentences.size() <= most) return;
+    const auto of_results = static_cast<std::size_t>(std::distance(intervals.lower_bound(most), intervals.end()));
+    const std::size_t others = sentences.size() - most - of_results;
+    sentences.resize(most);
+    if (of_results > 0) {
+      sentences.push_back(
+          fmt::format("And the intervals of {} more, in the sections below", results::counted(of_results, "result")));
+    }
+    if (others > 0) {
+      sentences.push_back(
+          fmt::format("And {} more on the error of the model, in the results", results::counted(others, "sentence")));
+    }
+  }
+};
+
+/// Of every scenario its own, in the order in which results bring them up.
+class Surenesses {
+ public:
+  Sureness& of(const Json& document) {
+    const std::string scenario = scenario_of(document);
+    const auto own = std::find_if(all_.begin(), all_.end(), [&](const Sureness& s) { return s.scenario == scenario; });
+    if (own != all_.end()) return *own;
+    return all_.emplace_back(Sureness{scenario, "", "", {}, {}});
+  }
+
+  /// Of one scenario what is known of it; of several a line each says.
+  [[nodiscard]] std::string answer() const {
+    if (all_.size() == 1) return all_.front().words();
+    const bool any = std::any_of(all_.begin(), all_.end(), [](const Sureness& s) { return !s.words().empty(); });
+    return any ? "a line below for each scenario" : "";
+  }
+
+  [[nodiscard]] std::vector<std::string> take_sentences() {
+    constexpr std::size_t most = 6, most_of_several = 3;
+    std::vector<std::string> list;
+    for (Sureness& s : all_) {
+      if (all_.size() == 1) {
+        s.shorten(most);
+        return std::move(s.sentences);
+      }
+      s.shorten(most_of_several);
+      if (!s.words().empty()) list.push_back(fmt::format("{}: {}", s.scenario, s.words()));
+      for (const std::string& sentence : s.sentences) list.push_back(fmt::format("{}: {}", s.scenario, sentence));
+    }
+    return list;
+  }
+
+ private:
+  std::vector<Sureness> all_;
 };
 
 /// What backtests missed by where they are nearest to a run.
@@ -136,10 +207,9 @@ void add_run(Sureness& sure, const Simulated& run, std::string_view metric = "th
   if (!std::isfinite(relative)) return;
   sure.first(within(relative, name));
   const double replications = number(run.result, {"details", "replications"}).value_or(1);
-  sure.sentences.push_back(fmt::format("Under {}: {} ({})", run.policy, within(relative, name),
-                                       replications > 1
-                                           ? fmt::format("95 % interval over {} seeds", plain(replications))
-                                           : "95 % interval by batch means of one run"));
+  sure.add_interval(fmt::format("Under {}: {} ({})", run.policy, within(relative, name),
+                                replications > 1 ? fmt::format("95 % interval over {} seeds", plain(replications))
+                                                 : "95 % interval by batch means of one run"));
 }
 
 void add_plan(Sureness& sure, const Json& plan) {
@@ -150,8 +220,8 @@ void add_plan(Sureness& sure, const Json& plan) {
     return;
   }
   sure.first(within(relative));
-  sure.sentences.push_back(fmt::format("Plan: {} (95 % interval over {} seeds that were not used to choose)",
-                                       within(relative), plain(number_or_nan(tokens, {"replications"}))));
+  sure.add_interval(fmt::format("Plan: {} (95 % interval over {} seeds that were not used to choose)", within(relative),
+                                plain(number_or_nan(tokens, {"replications"}))));
 }
 
 void add_sweep(Sureness& sure, const Json& sweep) {
@@ -165,16 +235,21 @@ void add_sweep(Sureness& sure, const Json& sweep) {
         fmt::format("And {} more for other points swept, in sweep.json", left == 1 ? "one" : std::to_string(left)));
   }
   const std::string metric = text(sweep, {"best", "metric"});
-  const Json* best = answering_point(sweep);
-  const double relative = best == nullptr ? std::nan("") : relative_half(at(*best, {"result"}), metric);
+  const std::vector<const Json*> bests = answering_points(sweep);
+  double relative = std::nan("");
+  for (const Json* best : bests) {
+    const double one = relative_half(at(*best, {"result"}), metric);
+    if (!(one <= relative)) relative = std::isfinite(one) ? one : relative;
+  }
   if (!std::isfinite(relative)) return;
-  sure.first(within(relative, metric_name(metric)));
-  sure.sentences.push_back(
-      fmt::format("The best point swept: {} (95 % interval)", within(relative, metric_name(metric))));
+  const std::string interval = within(relative, metric_name(metric));
+  sure.first(interval);
+  sure.add_interval(bests.size() == 1 ? fmt::format("The best point swept: {} (95 % interval)", interval)
+                                      : fmt::format("The best points swept: {} at most (95 % intervals)", interval));
 }
 
 /// What the figures rest on, counted.
-void add_figures(Sureness& sure, const Inputs& inputs) {
+void add_figures(std::vector<std::string>& sentences, const Inputs& inputs) {
   std::set<std::string> listed;
   for (const Assumed& a : assumptions_of(inputs)) listed.insert(a.items.begin(), a.items.end());
   const std::size_t assumptions = listed.size();
@@ -192,14 +267,14 @@ void add_figures(Sureness& sure, const Inputs& inputs) {
       said += fmt::format("{}{} {}", separator, count, source);
       separator = ", ";
     }
-    sure.sentences.push_back(std::move(said));
+    sentences.push_back(std::move(said));
   }
-  if (assumptions > 0) sure.sentences.push_back(results::counted(assumptions, "assumption") + " listed");
+  if (assumptions > 0) sentences.push_back(results::counted(assumptions, "assumption") + " listed");
   if (const std::size_t count = fallbacks_of(inputs).size(); count > 0) {
-    sure.sentences.push_back(results::counted(count, "fall-back") + " listed");
+    sentences.push_back(results::counted(count, "fall-back") + " listed");
   }
   if (assumed_prices > 0) {
-    sure.sentences.push_back(fmt::format("{} of {} prices are assumptions", assumed_prices, prices.size()));
+    sentences.push_back(fmt::format("{} of {} prices are assumptions", assumed_prices, prices.size()));
   }
 }
 
@@ -273,55 +348,49 @@ Section provenance(const Inputs& inputs) {
 }
 
 Fact how_sure(const Inputs& inputs) {
-  Sureness sure;
-  for (const Json& plan : inputs.plans) add_plan(sure, plan);
+  Surenesses all;
+  for (const Json& plan : inputs.plans) add_plan(all.of(plan), plan);
   for (const Inputs::Compared& c : inputs.compares) {
     const Criterion by = criterion_of(c);
-    add_model_error(sure, c.results[chosen_of(c)]);
+    const Simulated& run = c.results[chosen_of(c)];
+    Sureness& sure = all.of(c.document);
+    add_model_error(sure, run);
     if (by.interval.empty()) {
-      add_run(sure, c.results[chosen_of(c)]);
+      add_run(sure, run);
     } else {
-      add_run(sure, c.results[chosen_of(c)], by.interval, by.name);
+      add_run(sure, run, by.interval, by.name);
     }
   }
   for (const Simulated& run : inputs.runs) {
-    add_run(sure, run);
-    add_model_error(sure, run);
+    add_run(all.of(run.result), run);
+    add_model_error(all.of(run.result), run);
   }
-  for (const Json& sweep : inputs.sweeps) add_sweep(sure, sweep);
+  for (const Json& sweep : inputs.sweeps) add_sweep(all.of(sweep), sweep);
   for (const Json& capacity : inputs.capacities) {
+    Sureness& sure = all.of(capacity);
     const std::string confidence = results::percent(number_or_nan(capacity, {"confidence"}));
     sure.first(fmt::format("the objectives hold with a confidence of {}", confidence));
-    sure.sentences.push_back(fmt::format("Fleet: the objectives hold with a confidence of {}", confidence));
-    const Json& all = at(capacity, {"configurations"});
-    const double replicas = all.is_array() && !all.empty()
-                                ? number_or_nan(all.front(), {"fleet", "replicas_with_model_error"})
+    sure.add_interval(fmt::format("Fleet: the objectives hold with a confidence of {}", confidence));
+    const Json& configurations = at(capacity, {"configurations"});
+    const double replicas = configurations.is_array() && !configurations.empty()
+                                ? number_or_nan(configurations.front(), {"fleet", "replicas_with_model_error"})
                                 : std::nan("");
     if (std::isfinite(replicas) && sure.model.empty()) {
       sure.model = "its error asks for " +
                    results::counted(static_cast<std::size_t>(std::clamp(replicas, 0.0, 1e15)), "replica");
     }
   }
-  constexpr std::size_t most = 6;
-  if (sure.sentences.size() > most) {
-    const std::size_t others = sure.sentences.size() - most;
-    sure.sentences.resize(most);
-    sure.sentences.push_back(fmt::format("And {} more results, whose intervals are under headline numbers", others));
-  }
-  Fact f{"How sure is this?", "", "", "provenance"};
-  if (!sure.answer.empty()) f.answer = "by chance: " + sure.answer + "; kvsim's own error comes on top";
-  if (!sure.answer.empty() && !sure.model.empty()) {
-    f.answer = fmt::format("by chance: {}; by the model: {}", sure.answer, sure.model);
-  }
+  Fact f{"How sure is this?", all.answer(), "", "provenance"};
   const Unsteady unsteady = unsteady_runs(inputs);
   if (!unsteady.answers.empty()) {
     f.answer = fmt::format("not at all, of a service: no steady state in {}{}{}", unsteady.answers,
                            f.answer.empty() ? "" : "; ", f.answer);
   }
-  add_once(sure.sentences, unsteady.others);
+  std::vector<std::string> sentences = all.take_sentences();
+  add_once(sentences, unsteady.others);
   f.detail = std::string(kKernelError) + (drafts_on_compressed_kv(inputs) ? kDraftingError : kOtherError);
-  add_figures(sure, inputs);
-  for (const std::string& sentence : sure.sentences) f.detail += "\n" + sentence + ".";
+  add_figures(sentences, inputs);
+  for (const std::string& sentence : sentences) f.detail += "\n" + sentence + ".";
   return f;
 }
 
