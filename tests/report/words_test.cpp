@@ -105,5 +105,18 @@ TEST(FleetWords, AFleetsAttainmentIsItsLowerBoundRoundedDown) {
   EXPECT_EQ(all<Table>(costs(inputs_of({d}))).at(0).rows.at(0).back().text, "estimated, not simulated");
 }
 
+TEST(PolicyWords, WhatACompressorDropsOfStoredPromptsIsNeitherLoadedNorAttendedTo) {
+  Json run = run_document("lru:keydiff:0.5");
+  run["details"]["policies"].update({{"decode", "full_kv"}, {"placement", "lru"}});
+  EXPECT_TRUE(has(policy_words(run), "full_kv: every step reads the full KV")) << policy_words(run);
+  run["quality"] = {{"mean_score", 0.78}, {"lossless", false}};
+  run["details"]["resolved_scenario"] = "placement:\n  compressor: {name: keydiff}\n  keep_ratio: 0.5\n";
+  const std::string said = policy_words(run);
+  EXPECT_TRUE(has(said, "keydiff, keep ratio 0.5: what is dropped of a prompt is neither loaded nor attended to."))
+      << said;
+  EXPECT_TRUE(has(said, "full_kv: every step reads all that is kept of the KV")) << said;
+  EXPECT_FALSE(has(said, "the full KV")) << said;
+}
+
 }  // namespace
 }  // namespace kvsim::report::KVSIM_FILE

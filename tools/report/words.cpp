@@ -9,6 +9,7 @@
 #include "sim/scenario/scenario.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/schedule_policy.h"
+#include "tools/report/best_policy.h"
 #include "tools/report/parts.h"
 #include "tools/results/capacity.h"
 #include "tools/results/numbers.h"
@@ -27,6 +28,21 @@ std::string prefill_words(std::string_view policy) {
   }
   return {};
 }
+
+/// What a compressor in front of the tiers does to stored prompts; empty where the scenario names none.
+std::string compressor_words(const Json& result) {
+  const Json scenario = resolved_section(result, "placement");
+  const Json& compressor = at(scenario, {"placement", "compressor"});
+  const std::string name = text(compressor, {"name"});
+  if (name.empty()) return {};
+  const auto kept = number(scenario, {"placement", "keep_ratio"});
+  if (!kept) return fmt::format("{}: prompts are stored compressed, and read as they were stored", name);
+  return fmt::format("{}, keep ratio {}: what is dropped of a prompt is neither loaded nor attended to", name,
+                     plain(*kept));
+}
+
+/// Of full_kv, where what was stored is not the full KV.
+constexpr const char* kReadsWhatIsKept = "every step reads all that is kept of the KV, which stays in GPU memory";
 
 }  // namespace
 
@@ -95,7 +111,10 @@ std::string policy_words(const Json& result) {
   if (const std::string said_of_prefill = prefill_words(prefill); !said_of_prefill.empty())
     add(prefill, said_of_prefill);
   if (const auto* stored = cache::find_placement(placement)) add(placement, stored->description);
-  if (decoding) add(decode, decoding->description);
+  const bool verified = decoding && decoding->verifies;
+  if (const std::string dropped = compressor_words(result); !dropped.empty() && !verified) said += " " + dropped + ".";
+  const bool whole = placement.empty() || is_lossless(result);
+  if (decoding) add(decode, decode == "full_kv" && !whole ? kReadsWhatIsKept : decoding->description);
   if (decoding && decoding->verifies && placement.empty() && !has(result, {"details", "pools"})) {
     if (const auto* scheduling = serving::find_schedule_policy(schedule)) add(schedule, scheduling->description);
   }
