@@ -289,8 +289,9 @@ TEST(Decision, NoCommandIsProposedThatRefusesTheScenario) {
   EXPECT_TRUE(asked(plain, kWhichPlan) && asked(plain, kWhatToBuy) && asked(plain, kHowManyGpus));
   const Json pools = with(run_document(), "cluster:\n  pools: {local: 1}\n");
   EXPECT_FALSE(asked(pools, kWhichPlan) || asked(pools, kWhatToBuy) || asked(pools, kHowManyGpus));
-  for (const char* scenario :
-       {"placement:\n  policy: lru\n", "decode:\n  policy: full_kv\n", "workload:\n  sessions: {turns: 3}\n"}) {
+  for (const char* scenario : {"placement:\n  policy: lru\n", "decode:\n  policy: full_kv\n",
+                               "decode:\n  policy: speculative_prefetch\n  compressor: {name: specache-2bit}\n",
+                               "workload:\n  sessions: {turns: 3}\n"}) {
     const Json other = with(run_document(), scenario);
     EXPECT_FALSE(asked(other, kWhichPlan) || asked(other, kWhatToBuy)) << scenario;
     EXPECT_TRUE(asked(other, kHowManyGpus)) << scenario;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/serving/decode_policy.h"
 #include "tools/report/answers.h"
 #include "tools/report/best_policy.h"
 #include "tools/report/parts.h"
@@ -31,7 +32,9 @@ struct Limits {
   void add_scenario(const Json& document) {
     if (has(resolved_section(document, "cluster"), {"cluster", "pools"})) pools = true;
     const Json decode = resolved_section(document, "decode"), workload = resolved_section(document, "workload");
-    const bool drafts = decode.empty() || has(decode, {"decode", "compressor"});
+    const serving::DecodePolicy* policy = serving::find_decode_policy(text(decode, {"decode", "policy"}));
+    const bool drafts =
+        decode.empty() || (has(decode, {"decode", "compressor"}) && (policy == nullptr || !policy->fetches()));
     const bool stored = has(resolved_section(document, "placement"), {"placement"});
     plans = plans && drafts && !stored && !has(workload, {"workload", "sessions"});
     (has(workload, {"workload", "closed"}) ? users_wait : others_arrive) = true;
