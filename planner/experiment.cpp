@@ -169,13 +169,15 @@ std::string unsteady_state(const serving::Measurements& m, double cv) {
         m.completed_measured, m.arrived_measured);
   }
   const std::uint64_t grown = m.waiting_after - std::min(m.waiting_after, m.waiting_before);
-  const std::uint64_t came = m.verdicts.empty() ? m.arrived_measured : m.verdicts.size();
+  const bool judged = !m.verdicts.empty();
+  const std::uint64_t came = judged ? m.verdicts.size() : m.arrived_measured;
   if (static_cast<double>(grown) <= growth_by_chance(came, cv)) return {};
+  const char* past_arrivals = judged ? "the last judged request arrived" : "the last request arrived";
   return fmt::format(
-      "{} requests waited for admission when measuring began and {} when it ended, while {} arrived: the queue grows, "
-      "and latencies are those of a run of this length, not of a service; where a longer run.duration sees it grow on, "
+      "{} requests waited for admission when measuring began and {} when {}, while {} arrived: the queue grows, "
+      "and latencies are those of a run of this length, not of a service; where a longer run sees it grow on, "
       "more requests arrive than can be served",
-      m.waiting_before, m.waiting_after, came);
+      m.waiting_before, m.waiting_after, m.runs_past_arrivals > 0 ? past_arrivals : "it ended", came);
 }
 
 ExperimentResult run_experiment(const scenario::Scenario& scenario, const ExperimentOptions& options) {

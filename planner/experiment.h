@@ -46,15 +46,15 @@ struct ExperimentResult {
 /// The coefficient of variation of the gaps between arrivals, of a law; of others, as of Poisson's: 1.
 [[nodiscard]] double variation_of_gaps(const scenario::Scenario& scenario);
 
-/// So many requests more may wait at the end than when measuring began by chance, where `arrived` came: 20, or a
-/// twentieth of them, or four times the square root of their number, of the last two the smaller one; these as many
+/// So many requests more may wait after the arrivals than when measuring began by chance, where `arrived` came: 20, or
+/// a twentieth of them, or four times the square root of their number, of the last two the smaller one; these as many
 /// times more as `cv`, the variation of gaps, is above 1 (their number spreads so many times more).
 [[nodiscard]] double growth_by_chance(std::uint64_t arrived, double cv = 1);
 
 /// Why what was measured is no steady state, in words; empty where nothing speaks against one. No request finished;
-/// twice as many finished as arrived, since a queue drained; more requests waited for admission at the end than when
-/// measuring began, by more than growth_by_chance(). Where requests are judged one by one, those are the ones that
-/// arrived.
+/// twice as many finished as arrived, since a queue drained; more requests waited for admission at the end, or where
+/// the run went on past the arrivals when the last had come, than when measuring began, by more than
+/// growth_by_chance(). Where requests are judged one by one, those are the ones that arrived.
 [[nodiscard]] std::string unsteady_state(const serving::Measurements& measured, double cv = 1);
 
 // Dispatch policy "planned": weights from the path LP, the simulator having the last word.

@@ -186,6 +186,7 @@ constexpr auto fields_of(const Measurements*) {
                     field("arrived_measured", &M::arrived_measured),
                     field("waiting_before", &M::waiting_before),
                     field("waiting_after", &M::waiting_after),
+                    field("runs_past_arrivals", &M::runs_past_arrivals),
                     field("completed_measured", &M::completed_measured),
                     field("tokenising_s", &M::tokenising_s),
                     field("tokenisers_s", &M::tokenisers_s),

@@ -189,9 +189,10 @@ struct Measurements {
   double measured_s = 0;
   std::uint64_t arrived_measured = 0;  ///< arrived in the measured part
   std::uint64_t waiting_before = 0;    ///< for admission when that began
-  /// The same when it ended; where requests are judged one by one (RunConfig::judge_until_s), when the last of those
-  /// had come.
+  /// The same when it ended; where it went on past the arrivals, since requests are judged one by one
+  /// (RunConfig::judge_until_s) or an open workload without sessions had no more of them, when the last had come.
   std::uint64_t waiting_after = 0;
+  std::uint64_t runs_past_arrivals = 0;  ///< runs whose waiting_after is of the last arrival
   std::uint64_t completed_measured = 0;  ///< finished in the measured part
   /// Of the threads that turn prompts into tokens, one a replica (EngineConfig::tokenise_s): seconds of the texts that
   /// they began in the measured part, at most all of their seconds, and those. Both 0 where that takes no time.

@@ -45,7 +45,7 @@ class Run {
     }
     if (config_.run.judge_until_s) {
       simulator_.schedule_at(SimTime{} + engine::from_seconds(*config_.run.judge_until_s),
-                             Callback::to<&Run::end_judged_arrivals>(this));
+                             Callback::to<&Run::end_arrivals>(this));
     }
     if (options_.timeline) start_sampling();
     start_arrivals();
@@ -88,6 +88,7 @@ class Run {
     const std::int64_t now = next_->arrival_ns;
     for (; next_ && next_->arrival_ns == now && !outcome_.interrupted; next_ = feed_.next()) accept(*next_);
     schedule_arrival();
+    if (!next_) last_arrived();
     if (!next_ && idle()) stop_if_done();
   }
 
@@ -289,8 +290,15 @@ class Run {
     system_->start_measuring();
   }
 
-  /// What comes after is there for the judged ones, and a trace has nothing more: a queue then drains.
-  void end_judged_arrivals() { waiting_when_judged_ = waiting(); }
+  /// The requests that are counted have come: what comes after is there for them, or nothing does, and a queue drains.
+  void end_arrivals() { waiting_at_last_arrival_ = waiting(); }
+
+  /// The feed of an open workload has nothing more. Requests that all come at once have no time in which a queue could
+  /// grow; sessions go on with further turns; and judging has an end of its own.
+  void last_arrived() {
+    if (config_.run.judge_until_s || sessions_ || warming_up_ || simulator_.now() <= measure_begin_) return;
+    end_arrivals();
+  }
 
   [[nodiscard]] std::uint64_t waiting() const {
     return static_cast<std::uint64_t>(system_->load().waiting + tokenising());
@@ -376,7 +384,8 @@ class Run {
       m.tokenisers_s = m.measured_s * static_cast<double>(groups(config_.cluster));
       m.tokenising_s = std::min(tokenisers_.work_s() - tokenised_before_s_, m.tokenisers_s);
     }
-    m.waiting_after = waiting_when_judged_.value_or(waiting());
+    m.waiting_after = waiting_at_last_arrival_.value_or(waiting());
+    m.runs_past_arrivals = waiting_at_last_arrival_ ? 1 : 0;
     system_->update_requests();
     add_tokenising();
     judgement_.close(simulator_.now());
@@ -417,10 +426,10 @@ class Run {
   engine::ServerPool tokenisers_{simulator_, static_cast<std::size_t>(groups(config_.cluster))};  // one a server
   double tokenised_before_s_ = 0;  // server-seconds within the warm-up
   std::uint64_t refused_in_a_row_ = 0;
-  std::optional<std::uint64_t> waiting_when_judged_;   // when the last judged request had come
-  std::uint64_t ended_before_ = 0;                     // sessions that finished within the warm-up
-  std::uint64_t sub_agents_before_ = 0;                // the same of sub-agents
-  engine::SlotTable<models::RequestSpec> sub_agents_;  // that begin after a while
+  std::optional<std::uint64_t> waiting_at_last_arrival_;  // of the judged ones, or of all
+  std::uint64_t ended_before_ = 0;                        // sessions that finished within the warm-up
+  std::uint64_t sub_agents_before_ = 0;                   // the same of sub-agents
+  engine::SlotTable<models::RequestSpec> sub_agents_;     // that begin after a while
   SimTime next_sample_ = SimTime::never();
   bool warming_up_ = false;
   SimTime measure_begin_;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "tests/scenario/summary.h"
+#include "tests/scenario/temporary_folder.h"
 #include "tests/support/small_scenario.h"
 
 namespace kvsim::testing::KVSIM_FILE {
@@ -227,8 +228,22 @@ TEST(Experiment, WhyNothingSteadyWasMeasured) {
   EXPECT_EQ(
       planner::unsteady_state(m),
       "30 requests waited for admission when measuring began and 81 when it ended, while 1000 arrived: the queue "
-      "grows, and latencies are those of a run of this length, not of a service; where a longer run.duration sees "
-      "it grow on, more requests arrive than can be served");
+      "grows, and latencies are those of a run of this length, not of a service; where a longer run sees it grow on, "
+      "more requests arrive than can be served");
+  const auto when = [&m] {
+    const std::string why = planner::unsteady_state(m);
+    return why.substr(0, why.find(": the queue grows"));
+  };
+  m.runs_past_arrivals = 2;
+  EXPECT_EQ(when(),
+            "30 requests waited for admission when measuring began and 81 when the last request arrived, while 1000 "
+            "arrived");
+  m.verdicts.assign(900, 0);
+  EXPECT_EQ(when(),
+            "30 requests waited for admission when measuring began and 81 when the last judged request arrived, while "
+            "900 arrived");
+  m.verdicts.clear();
+  m.runs_past_arrivals = 0;
   m.arrived_measured = 100'000;
   m.waiting_after = 30 + 1264;
   EXPECT_EQ(planner::unsteady_state(m), "");
@@ -238,21 +253,58 @@ TEST(Experiment, WhyNothingSteadyWasMeasured) {
   EXPECT_EQ(planner::unsteady_state(m), "");
 }
 
+/// Replies of 1000 tokens, 4 at a time: some 0.5 a second are served.
+scenario::Scenario four_at_a_time(const std::string& ends, const std::string& rate,
+                                  const std::vector<std::string>& settings = {}) {
+  std::vector<std::string> all{ends, "workload.arrivals.rate=" + rate};
+  all.insert(all.end(), settings.begin(), settings.end());
+  return scenario::load_scenario_text(
+      "name: t\nmodel: llama-3.1-8b\ncluster: {gpu: {type: h100-sxm}}\n"
+      "workload: {arrivals: {rate: 1/s}, context: {mean: 100 tokens}, output: {mean: 1000 tokens}}\n"
+      "prefill: recompute\ndecode: {policy: full_kv}\nschedule: {max_requests: 4}\n"
+      "run: {warmup: 60 s, seed: 1}\n",
+      "t.yaml", all);
+}
+
 TEST(Experiment, AnOverloadedOpenLoopSaysThatItsQueueGrows) {
-  // Replies of 1000 tokens, 4 at a time: some 0.5 a second are served.
   const auto grows = [](const char* rate) {
-    const auto s = scenario::load_scenario_text(
-        "name: t\nmodel: llama-3.1-8b\ncluster: {gpu: {type: h100-sxm}}\n"
-        "workload: {arrivals: {rate: 1/s}, context: {mean: 100 tokens}, output: {mean: 1000 tokens}}\n"
-        "prefill: recompute\ndecode: {policy: full_kv}\nschedule: {max_requests: 4}\n"
-        "run: {duration: 300 s, warmup: 60 s, seed: 1}\n",
-        "t.yaml", {std::string("workload.arrivals.rate=") + rate});
-    const ExperimentResult r = run_experiment(s);
+    const ExperimentResult r = run_experiment(four_at_a_time("run.duration=300 s", rate));
     EXPECT_EQ(r.measured.waiting_after >= r.measured.waiting_before, true);
+    EXPECT_EQ(r.measured.runs_past_arrivals, 0U);
     return planner::unsteady_state(r.measured).find("the queue grows") != std::string::npos;
   };
   EXPECT_TRUE(grows("2/s"));
   EXPECT_FALSE(grows("0.1/s"));
+}
+
+// Such a run ends when all are served: nobody waits at its end.
+TEST(Experiment, AnOverloadedOpenLoopOfSoManyRequestsSaysThatItsQueueGrew) {
+  const auto grows = [](const char* rate) {
+    const ExperimentResult r =
+        run_experiment(four_at_a_time("run.replications=2", rate, {"run.warmup=30 s", "workload.requests=400"}));
+    EXPECT_EQ(r.measured.running, 0U);
+    EXPECT_EQ(r.measured.runs_past_arrivals, 2U);
+    return planner::unsteady_state(r.measured).find("when the last request arrived") != std::string::npos;
+  };
+  EXPECT_TRUE(grows("2/s"));
+  EXPECT_FALSE(grows("0.1/s"));
+}
+
+TEST(Experiment, OnlyArrivalsOverTimeHaveAQueueThatGrows) {
+  const auto past_arrivals = [](const std::vector<std::string>& settings) {
+    const ExperimentResult r = run_experiment(four_at_a_time("run.warmup=0 s", "2/s", settings));
+    EXPECT_EQ(planner::unsteady_state(r.measured), "");
+    return r.measured.runs_past_arrivals;
+  };
+  EXPECT_EQ(past_arrivals({"workload={closed: {concurrency: 64}, context: 100 tokens, output: 100 tokens}",
+                           "workload.requests=200"}),
+            0U)
+      << "a closed loop";
+  const TemporaryFolder folder;
+  std::string at_once = "arrival_s,prompt_tokens,output_tokens\n";
+  for (int i = 0; i < 200; ++i) at_once += "0,100,100\n";
+  const std::string trace = folder.write("t.csv", at_once);
+  EXPECT_EQ(past_arrivals({"workload={trace: {format: csv, path: " + trace + "}}"}), 0U) << "all at once";
 }
 
 }  // namespace
