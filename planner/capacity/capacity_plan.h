@@ -113,13 +113,16 @@ std::string describe_misses(const Probe& probe, const serving::SloConfig& slo);
 
 // What buying less would lead to.
 
-/// The most expensive of what costs less an hour than the plan's first configuration.
+/// The most expensive of what costs less an hour than the plan's first configuration, and is not beaten by another of
+/// these: one that is at most as dear and sustains more, or as much for less.
 struct NextCheaper {
   const Configuration* configuration = nullptr;
   std::int64_t replicas = 1;
   double usd_per_hour = 0;
   double rate = 0;  ///< requests/s that these replicas sustain; 0 where none is known
-  std::string why;  ///< what is missed: where a rate is required, at that rate; else just above `rate`
+  /// What is missed: where a rate is required, at that rate, with the replica that may fail gone; else just above
+  /// `rate`.
+  std::string why;
 };
 
 /// Of a ranked plan. Where a rate is required: among the largest fleets of each configuration that cost less and have

@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "models/schema/units.h"
 #include "planner/capacity/capacity_plan.h"
@@ -90,6 +91,12 @@ std::string describe_misses(const Probe& probe, const serving::SloConfig& slo) {
 
 namespace {
 
+std::string attainment_words(const Probe& probe, const ProbeOptions& options) {
+  return fmt::format("attainment {:.2f} %, at least {:.2f} % with confidence {:g} %, target {:g} %",
+                     100 * probe.attainment.share, 100 * probe.attainment.lower, 100 * options.confidence,
+                     100 * options.target);
+}
+
 std::string alone_words(const Probe& probe, Load load) {
   if (load == Load::users) return "with one user";
   return fmt::format("when requests run alone ({:.3g}{})", probe.rate,
@@ -117,13 +124,10 @@ void throw_nearest_miss(const std::vector<Configuration>& configurations, const 
                 "even with the trace stretched to {:.3g}/s, where only requests that arrive together still meet",
                 probe.rate)
           : fmt::format("even {}", alone_words(probe, load_of(nearest->scenario)));
-  throw Infeasible(fmt::format(
-      "nothing meets the objectives at any rate: {} {}; attainment {:.2f} %, at least {:.2f} % with confidence {:g} %, "
-      "target {:g} %; {}{}:{}, {}{}",
-      describe_misses(probe, nearest->scenario.serving.slo), when, 100 * probe.attainment.share,
-      100 * probe.attainment.lower, 100 * options.confidence, 100 * options.target,
-      configurations.size() > 1 ? "nearest: " : "", nearest->machine, nearest->tensor_parallel, nearest->policy,
-      others));
+  throw Infeasible(fmt::format("nothing meets the objectives at any rate: {} {}; {}; {}{}:{}, {}{}",
+                               describe_misses(probe, nearest->scenario.serving.slo), when,
+                               attainment_words(probe, options), configurations.size() > 1 ? "nearest: " : "",
+                               nearest->machine, nearest->tensor_parallel, nearest->policy, others));
 }
 
 namespace {
@@ -134,8 +138,13 @@ std::optional<double> cost_of(const CapacityPlan& plan, const Configuration& c, 
       .total();
 }
 
-std::string missed(const Configuration& c, const Probe* probe) {
-  return probe ? describe_misses(*probe, c.scenario.serving.slo) : std::string();
+/// Where as many requests meet the objectives as are asked for, their number is what does not suffice, and is said.
+std::string missed(const CapacityPlan& plan, const Configuration& c, const Probe* probe) {
+  if (!probe) return {};
+  const std::string words = describe_misses(*probe, c.scenario.serving.slo);
+  const bool unsure = !probe->misses.empty() && probe->attainment.share >= plan.request.probe.target &&
+                      probe->attainment.lower < plan.request.probe.target;
+  return unsure ? fmt::format("{}; {}", words, attainment_words(*probe, plan.request.probe)) : words;
 }
 
 const Probe* lowest_if_any(const Configuration& c) {
@@ -153,7 +162,7 @@ std::optional<NextCheaper> alternative(const CapacityPlan& plan, const Configura
   if (c.search.rate <= 0) {
     if (!c.problem.empty()) return std::nullopt;
     usd = cost_of(plan, c, 1);
-    a.why = missed(c, lowest_if_any(c));
+    a.why = missed(plan, c, lowest_if_any(c));
   } else if (plan.request.rate) {
     if (!c.fleet) return std::nullopt;
     for (a.replicas = c.fleet->replicas - 1; a.replicas > 0; --a.replicas) {
@@ -162,17 +171,23 @@ std::optional<NextCheaper> alternative(const CapacityPlan& plan, const Configura
     }
     if (a.replicas - (c.fleet->n_minus_1 ? 1 : 0) < 1) return std::nullopt;
     a.why = a.replicas + 1 == c.fleet->replicas && c.fleet->fails
-                ? missed(c, &*c.fleet->fails)
+                ? (c.fleet->n_minus_1 ? "with one replica less, " : "") + missed(plan, c, &*c.fleet->fails)
                 : fmt::format("each sustains {}; just above it {}",
-                              load_text(c.rate_per_replica(), load_of(c.scenario)), missed(c, c.first_failure()));
+                              load_text(c.rate_per_replica(), load_of(c.scenario)), missed(plan, c, c.first_failure()));
   } else {
     usd = c.cost.total();
     a.rate = c.rate_per_replica();
-    a.why = missed(c, c.first_failure());
+    a.why = missed(plan, c, c.first_failure());
   }
   if (!usd) return std::nullopt;
   a.usd_per_hour = *usd;
   return a;
+}
+
+/// It sustains more and is at most as dear, or as much for less.
+bool beats(const NextCheaper& a, const NextCheaper& b) {
+  if (a.rate <= 0 || a.usd_per_hour > b.usd_per_hour || a.rate < b.rate) return false;
+  return a.rate > b.rate || a.usd_per_hour < b.usd_per_hour;
 }
 
 }  // namespace
@@ -180,12 +195,17 @@ std::optional<NextCheaper> alternative(const CapacityPlan& plan, const Configura
 std::optional<NextCheaper> next_cheaper(const CapacityPlan& plan) {
   const Configuration& best = plan.configurations.front();
   const std::optional<double> of_best = plan.request.rate && best.fleet ? best.fleet->cost.total() : best.cost.total();
-  std::optional<NextCheaper> next;
-  if (!of_best) return next;
+  if (!of_best) return std::nullopt;
+  std::vector<NextCheaper> cheaper;
   for (const Configuration& c : plan.configurations) {
     auto a = alternative(plan, c, *of_best);
-    if (!a || a->usd_per_hour >= *of_best || (next && a->usd_per_hour <= next->usd_per_hour)) continue;
-    next = std::move(a);
+    if (a && a->usd_per_hour < *of_best) cheaper.push_back(std::move(*a));
+  }
+  std::optional<NextCheaper> next;
+  for (const NextCheaper& a : cheaper) {
+    const bool beaten =
+        std::any_of(cheaper.begin(), cheaper.end(), [&a](const NextCheaper& other) { return beats(other, a); });
+    if (!beaten && (!next || a.usd_per_hour > next->usd_per_hour)) next = a;
   }
   return next;
 }
