@@ -88,6 +88,12 @@ void check_traffic(const scenario::Scenario& scenario) {
     refuse("schedule.prefix_caching",
            "closed forms know of prompts that are computed whole: use run, compare or sweep");
   }
+  // Chunks, and pools around a storage node, have plans of their own, which know what is stored.
+  if (scenario.serving.placement && !w.chunks && !scenario.serving.cluster.pools) {
+    refuse("placement",
+           "closed forms know of no tiers in which prompts are stored and found again: use `kvsim compare` for its "
+           "policies, and `kvsim capacity --memory ... --storage ...` for the sizes of tiers");
+  }
   if (w.arrivals && w.arrivals->over_time) {
     refuse("workload.arrivals.over_time",
            "closed forms are of a rate that stays; " + sized_for_the_highest(*w.arrivals));

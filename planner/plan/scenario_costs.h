@@ -34,7 +34,8 @@ struct Traffic {
   [[nodiscard]] double longest_of(double requests) const;
 };
 
-/// Throws schema::InputError for traffic that no closed form knows: sessions, classes, shared blocks, rates over time.
+/// Throws schema::InputError for traffic that no closed form knows: sessions, classes, shared blocks, stored prompts,
+/// rates over time.
 void check_traffic(const scenario::Scenario& scenario);
 
 /// Generated workloads are sampled with a stream of its own, so that plans do not depend on the run's seed.

@@ -226,6 +226,25 @@ TEST(Traffic, OfPromptsThatAreNotComputedWholeHasNoClosedForms) {
   }
 }
 
+// With a compressor a plan was made as if nothing were stored, and without one the refusal asked for it.
+TEST(Plan, RefusesTiersOfStoredPromptsWithAndWithoutACompressor) {
+  for (const char* decode :
+       {"decode={policy: full_kv}", "decode={policy: full_kv, compressor: kvzip, keep_ratio: 0.2}"}) {
+    const auto s =
+        small_scenario({"workload.prefixes={count: 3, tokens: 2k tokens}", "prefill=prefix_cache",
+                        "cluster.host.memory=80 GB", "placement={policy: lru}", "schedule={policy: fcfs}", decode});
+    try {
+      (void)completed(s, {});
+      FAIL() << "accepted";
+    } catch (const schema::InputError& e) {
+      EXPECT_EQ(std::string(e.what()),
+                "small.yaml: placement: closed forms know of no tiers in which prompts are stored and found again: use "
+                "`kvsim compare` for its policies, and `kvsim capacity --memory ... --storage ...` for the sizes of "
+                "tiers");
+    }
+  }
+}
+
 TEST(Plan, RefusesTrafficBeforeItAsksForACompressor) {
   const auto s = small_scenario({"decode={policy: full_kv}", "schedule={policy: fcfs, prefix_caching: true}",
                                  "prefill=recompute", "workload.prefixes={count: 3, tokens: 2k tokens}"});
