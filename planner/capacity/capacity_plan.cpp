@@ -67,7 +67,7 @@ std::vector<Configuration> configurations_of(const Scenario& scenario, const Cap
   std::vector<Configuration> all;
   for (const auto& [policy, under] : policies) {
     for (const MachineRequest& machine : machines) {
-      for (const SizeChoice& sizes : size_choices(request.sizes)) {
+      for (const SizeChoice& sizes : size_choices(under, request.sizes)) {
         PlacedScenario placed = place(with_sizes(under, sizes), machine);
         Configuration c;
         c.machine = machine.gpu;

@@ -24,8 +24,9 @@ struct CapacityRequest {
   ProbeOptions probe;
   std::vector<MachineRequest> machines;  ///< empty: the scenario's own
   std::vector<UnderPolicy> policies;     ///< the scenario under each; empty: under its own
-  std::vector<TierSizes> sizes;          ///< of a scenario with placement: each combination is a configuration
-  std::optional<double> rate;            ///< required, of the scenario's load; none: only what a replica sustains
+  std::vector<TierSizes> sizes;  ///< of a scenario with placement: each combination is a configuration; policies under
+                                 ///< which nothing is stored have one
+  std::optional<double> rate;    ///< required, of the scenario's load; none: only what a replica sustains
   bool n_minus_1 = false;
   double model_confidence = 0.9;  ///< one-sided, in (0.5, 1): that a configuration's ModelMargin suffices
   models::PriceTable prices;

@@ -139,6 +139,10 @@ std::vector<SizeChoice> size_choices(const std::vector<TierSizes>& sizes) {
   return choices;
 }
 
+std::vector<SizeChoice> size_choices(const scenario::Scenario& scenario, const std::vector<TierSizes>& sizes) {
+  return scenario.serving.placement ? size_choices(sizes) : size_choices({});
+}
+
 void check_sizes(const scenario::Scenario& scenario, const std::vector<TierSizes>& sizes) {
   if (sizes.empty()) return;
   if (!scenario.serving.placement) {

@@ -63,6 +63,9 @@ using SizeChoice = std::vector<TierSize>;
 /// Every combination, the first tier's size varying slowest; one empty choice where nothing is varied.
 std::vector<SizeChoice> size_choices(const std::vector<TierSizes>& sizes);
 
+/// The same for this scenario: one empty choice where it stores nothing, so that there are no tiers to buy.
+std::vector<SizeChoice> size_choices(const scenario::Scenario& scenario, const std::vector<TierSizes>& sizes);
+
 /// Throws schema::InputError, in the words of the command's options, for a scenario without placement, a tier it does
 /// not have (with the nearest name), and a tier named twice.
 void check_sizes(const scenario::Scenario& scenario, const std::vector<TierSizes>& sizes);

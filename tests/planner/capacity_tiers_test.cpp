@@ -87,6 +87,10 @@ TEST(TierSizesOption, EveryCombinationOnceTheFirstSlowest) {
   EXPECT_EQ(choices[2][1].bytes, 5);
   EXPECT_EQ(choices[5][0].bytes, 2);
   EXPECT_EQ(size_choices({}).size(), 1U);
+  EXPECT_EQ(size_choices(documents(), {{"host", {1, 2}}}).size(), 2U);
+  const auto of_none = size_choices(testing::quick_chat(), {{"host", {1, 2}}});
+  ASSERT_EQ(of_none.size(), 1U) << "nothing is stored: there is nothing to buy";
+  EXPECT_TRUE(of_none.front().empty());
 }
 
 TEST(TierSizesOption, EachTierGetsItsSizeAndNoOther) {

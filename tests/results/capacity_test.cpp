@@ -65,5 +65,29 @@ TEST(CapacityDecision, NamesTheFleetThatIsCheaperOnceTheErrorOfTheModelIsBought)
   EXPECT_EQ(said().find("Bought against"), std::string::npos) << "a cost that is not known is not dearer";
 }
 
+TEST(CapacityDecision, SaysAsWhatPromptsAreStored) {
+  planner::capacity::CapacityPlan plan;
+  plan.request.probe = quick_probe();
+  const auto said = [&plan](const std::string& placement) {
+    planner::capacity::Configuration c;
+    c.scenario = quick_chat({"workload.prefixes={count: 20, tokens: 4k tokens}", "prefill=prefix_cache",
+                             "cluster.host.memory=8 GB", "placement={policy: " + placement + "}"});
+    c.policy = "full_kv";
+    c.search.rate = 1;
+    c.probes.resize(1);
+    c.probes.front().rate = 1;
+    c.probes.front().passes = true;
+    plan.configurations = {c};
+    return results::capacity_decision(plan).front();
+  };
+  EXPECT_EQ(said("lru").find("differs"), std::string::npos);
+  EXPECT_NE(said("lru, compressor: keydiff, keep_ratio: 0.3")
+                .find("(its output differs from that of full-KV decoding: prompts are stored as keydiff 0.3)"),
+            std::string::npos)
+      << said("lru, compressor: keydiff, keep_ratio: 0.3");
+  EXPECT_NE(said("utility").find("prompts are stored whole or by knorm, kvzip, snapkv)"), std::string::npos)
+      << said("utility");
+}
+
 }  // namespace
 }  // namespace kvsim::testing::KVSIM_FILE

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/placement/option_pool.h"
 #include "models/schema/units.h"
 #include "planner/capacity/capacity_plan.h"
 #include "tools/results/provenance.h"
@@ -57,6 +58,22 @@ std::string size(std::int64_t value) {
 std::string sized_name(const Configuration& c, std::string name) {
   for (const TierSize& s : c.sizes) name += ", " + size_words(s.tier, static_cast<double>(s.bytes));
   return name;
+}
+
+/// "its output differs from that of full-KV decoding", and as what prompts are stored where that is not whole; empty
+/// where it does not.
+std::string output_differs(const scenario::Scenario& s) {
+  if (lossless(s)) return {};
+  const std::string differs = "its output differs from that of full-KV decoding";
+  if (stores_whole(s)) return differs;
+  const models::OptionPool pool = models::option_pool(*s.serving.placement);
+  if (pool.size() == 2) return fmt::format("{}: prompts are stored as {}", differs, pool.all().back().name);
+  std::set<std::string> methods;
+  for (const models::StorageOption& option : pool.all()) {
+    methods.insert({option.method, option.quantiser});
+  }
+  methods.erase("");
+  return fmt::format("{}: prompts are stored whole or by {}", differs, fmt::join(methods, ", "));
 }
 
 /// Storage without a capacity.
@@ -246,7 +263,8 @@ std::vector<std::string> capacity_decision(const CapacityPlan& plan) {
   const std::string within = fmt::format("within {} for {:g} % of requests (confidence {:g} %)",
                                          objectives(c.scenario.serving.slo, plan.request.probe.target),
                                          plan.request.probe.target * 100, plan.request.probe.confidence * 100);
-  const char* differs = lossless(c.scenario) ? "" : " (its output differs from that of full-KV decoding)";
+  const std::string difference = output_differs(c.scenario);
+  const std::string differs = difference.empty() ? "" : fmt::format(" ({})", difference);
   if (c.fleet) {
     const Fleet& f = *c.fleet;
     lines.push_back(fmt::format(
@@ -320,8 +338,8 @@ List capacity_remarks(const CapacityPlan& plan) {
                                        name, fmt::join(c.failed_sizes, ", "),
                                        c.failed_sizes == std::vector<std::int64_t>{1} ? "" : "s", c.machine));
     }
-    if (!lossless(c.scenario)) {
-      list.items.push_back(fmt::format("{}: not lossless: its output differs from that of full-KV decoding", name));
+    if (const std::string difference = output_differs(c.scenario); !difference.empty()) {
+      list.items.push_back(fmt::format("{}: not lossless: {}", name, difference));
     }
     if (!c.problem.empty()) list.items.push_back(fmt::format("{}: left out: {}", name, c.problem));
     if (c.problem.empty() && c.search.rate <= 0) {

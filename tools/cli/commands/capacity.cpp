@@ -134,9 +134,12 @@ void capacity(Console& console, const Options& options) {
     inputs.push_back(options.prices);
     folder.emplace(options.out, std::vector<std::string>{"result.json", "result.md"}, std::move(inputs));
   }
-  CapacityProgress progress(std::max<std::size_t>(1, request.machines.size()) *
-                            std::max<std::size_t>(1, request.policies.size()) *
-                            planner::capacity::size_choices(request.sizes).size());
+  std::size_t sized = 0;  // policies, with every choice of sizes
+  for (const auto& [policy, under] : request.policies) {
+    sized += planner::capacity::size_choices(under, request.sizes).size();
+  }
+  if (request.policies.empty()) sized = planner::capacity::size_choices(scenario, request.sizes).size();
+  CapacityProgress progress(std::max<std::size_t>(1, request.machines.size()) * sized);
   request.watch = [] {
     if (interrupted()) throw Interrupted();
   };
