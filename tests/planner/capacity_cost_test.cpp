@@ -82,7 +82,7 @@ TEST(Cost, AReplicaAloneInANodePaysForItsIdleGpus) {
   serving::ClusterConfig cluster;
   cluster.gpu.name = "h100-sxm";
   cluster.parallel.tensor = 4;
-  cluster.node = serving::NodeConfig{7, {}, {}};
+  cluster.node = serving::NodeConfig{7, {}, {}, {}};
   EXPECT_DOUBLE_EQ(*hourly_cost_of_one(prices, cluster, 0, 0).total(), 17.5);
   EXPECT_DOUBLE_EQ(*hourly_cost(prices, cluster, 1, 0, 0).total(), 17.5);
   cluster.node->usd_per_hour = 17.5;
