@@ -459,7 +459,7 @@ std::vector<std::pair<std::string, std::string>> capacity_definitions(const Capa
     list.emplace_back("prefix cache",
                       "the smallest cache with that share of the hits that one without end would have: all in DRAM, or "
                       "DRAM for 90 % of its hits and SSD for the older blocks; for the whole traffic, however many "
-                      "replicas share it. What a hit saves is not simulated yet");
+                      "replicas share it. What a hit saves is simulated where a scenario has `placement`");
   }
   return list;
 }
