@@ -209,6 +209,7 @@ Purchase purchase_for(const scenario::Scenario& scenario, std::int64_t replicas,
   } else {
     purchase.dram_gb = n * host_memory_gb(host_peak_bytes);
   }
+  if (cluster.pools) purchase.dram_gb += static_cast<double>(cluster.pools->storage.capacity_bytes.value_or(0)) / kGB;
   if (!placement) return purchase;
   for (const serving::StorageTierConfig& t : cluster.storage) {
     const double each = static_cast<double>(t.capacity_bytes.value_or(0)) / kGB;

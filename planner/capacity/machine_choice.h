@@ -82,6 +82,7 @@ struct Purchase {
 /// What `replicas` of this scenario need. With placement the tiers as they are: host memory and every storage tier with
 /// a capacity, one of each where it is shared; storage without a capacity is not counted. Without placement the host
 /// memory that KV had reserved at most (`host_peak_bytes` of one replica), with kHostMemoryMargin.
+/// The storage node of pools is host memory, bought once; one without a capacity is not counted.
 /// Where nodes have a memory of their own (cluster.node.memory), all of it, in the nodes that hold the replicas.
 Purchase purchase_for(const scenario::Scenario& scenario, std::int64_t replicas, std::int64_t host_peak_bytes);
 

@@ -7,6 +7,7 @@
 #include "models/schema/yaml.h"
 #include "planner/capacity/capacity_plan.h"
 #include "tests/planner/capacity_scenario.h"
+#include "tests/support/pools_scenario.h"
 
 namespace kvsim::planner::capacity::KVSIM_FILE {
 namespace {
@@ -66,6 +67,15 @@ TEST(TierCost, GpusMemoryAndStorageByHand) {
   const HourlyCost cost = hourly_cost(prices, "h100-sxm", 2, 730, 7300);
   EXPECT_DOUBLE_EQ(cost.storage, 1);
   EXPECT_DOUBLE_EQ(*cost.total(), 9);
+}
+
+TEST(TierCost, TheStorageNodeOfPoolsIsHostMemory) {
+  const std::vector<std::string> prefix_cache{"prefill=prefix_cache",
+                                              "workload.prefixes={count: 4, tokens: 2k tokens}"};
+  std::vector<std::string> sized = prefix_cache;
+  sized.emplace_back("cluster.pools.storage={capacity: 730 GB}");
+  EXPECT_DOUBLE_EQ(purchase_for(testing::pools_scenario(sized), 1, 0).dram_gb, 730);
+  EXPECT_DOUBLE_EQ(purchase_for(testing::pools_scenario(prefix_cache), 1, 0).dram_gb, 0) << "without end, no price";
 }
 
 // Three replicas: 3 x 80 GB of host memory, 3 x 400 GB of SSD of their own, 1 TB of the pool that they share; what has

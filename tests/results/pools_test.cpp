@@ -196,6 +196,30 @@ TEST(PoolsPage, OfAComparisonNamesTheMachines) {
   EXPECT_EQ(page.find("a replica"), std::string::npos) << page;
 }
 
+TEST(PoolsPage, OfAComparisonSaysWhatIsPaidForAndIdleAndWhatHasNoPrice) {
+  const auto page_of = [](const Sets& settings, bool idle) {
+    Outcome local = measured_outcome(pools_scenario(settings));
+    local.policy = "full_kv:local";
+    if (idle) local.result.measured.pools.at("remote").iterations = 0;
+    std::istringstream words(to_text(compare_page({{local}, {}}, false, results::Labels::grouped)));
+    std::string all;  // one space between words, wherever lines end
+    for (std::string word; words >> word;) all += word + " ";
+    return all;
+  };
+  const Sets stored{"decode={policy: full_kv}"};
+  const std::string idle = page_of(stored, true);
+  EXPECT_NE(idle.find("; nodes that worked on nothing are paid for, too: full_kv:local (remote)"), std::string::npos)
+      << idle;
+  EXPECT_EQ(page_of(stored, false).find("paid for, too"), std::string::npos);
+  const std::string unpriced = "what its memory costs is not in the price";
+  EXPECT_NE(idle.find(unpriced), std::string::npos) << idle;
+  EXPECT_EQ(page_of({"decode={policy: full_kv}", "prefill=prefix_cache",
+                     "workload.prefixes={count: 4, tokens: 2k tokens}", "cluster.pools.storage={capacity: 730 GB}"},
+                    false)
+                .find(unpriced),
+            std::string::npos);
+}
+
 TEST(Machines, AreNamedAsTheyAre) {
   using results::machines_text;
   const auto text = [](const char* pools) {

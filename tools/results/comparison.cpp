@@ -256,13 +256,28 @@ std::string latency_note(const std::vector<Outcome>& outcomes) {
   return note;
 }
 
+/// "full_kv (remote)": pools without an iteration in the measured time.
+std::vector<std::string> idle_pools(const std::vector<Outcome>& outcomes) {
+  std::vector<std::string> idle;
+  for (const Outcome& o : outcomes) {
+    for (const auto& [pool, m] : o.result.measured.pools) {
+      if (m.iterations == 0) idle.push_back(fmt::format("{} ({})", o.policy, pool));
+    }
+  }
+  return idle;
+}
+
 List columns_list(const Comparison& comparison, const std::vector<std::vector<Mark>>& marks) {
   List list{"Columns", mark_notes(marks)};
   for (std::string& note : column_notes(comparison)) list.items.push_back(std::move(note));
   list.items.push_back(latency_note(comparison.outcomes));
   const bool by_node = node_price(comparison.outcomes.front().scenario.serving.cluster).has_value();
-  list.items.push_back(fmt::format("$ per 1M: USD per million output tokens, at the {} below",
-                                   by_node ? "price of a node" : "rent and the price of memory"));
+  std::string price = fmt::format("$ per 1M: USD per million output tokens, at the {} below",
+                                  by_node ? "price of a node" : "rent and the price of memory");
+  if (const auto idle = idle_pools(comparison.outcomes); !idle.empty()) {
+    price += fmt::format("; nodes that worked on nothing are paid for, too: {}", fmt::join(idle, ", "));
+  }
+  list.items.push_back(std::move(price));
   return list;
 }
 
@@ -278,6 +293,10 @@ List prices(const Comparison& comparison) {
   if (!node_price(c.cluster)) list.items.push_back(price_line("host memory", kPerGbMonth, comparison.prices.dram));
   if (first_that_stores(comparison.outcomes)) {
     list.items.push_back(price_line("SSD", kPerGbMonth, comparison.prices.ssd));
+  }
+  if (c.cluster.pools && !c.cluster.pools->storage.capacity_bytes) {
+    list.items.emplace_back(
+        "storage node: without a capacity in the scenario, what its memory costs is not in the price");
   }
   return list;
 }
