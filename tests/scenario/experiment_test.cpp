@@ -124,8 +124,9 @@ TEST(Experiment, ThatIsInterruptedSaysSoAndKeepsTheFirstReplicationsThatAreWhole
     options.jobs = jobs;
     // The third one does not end, and what comes after it does not count, whether it has ended or not.
     options.progress = [](std::size_t replication, double simulated_s) { return replication != 2 || simulated_s < 3; };
-    const ExperimentResult r = run_experiment(random_scenario(4, {"run.duration=10 s"}), options);
+    ExperimentResult r = run_experiment(random_scenario(4, {"run.duration=10 s"}), options);
     EXPECT_TRUE(r.interrupted);
+    r.interrupted = false;  // the one difference
     EXPECT_EQ(r.replications, 2U);
     EXPECT_EQ(summary(r), summary(run_experiment(random_scenario(2, {"run.duration=10 s"}))));
   }
