@@ -45,8 +45,8 @@ struct Interconnect {
   Interconnect(LinkSpec link) : peer(std::move(link)) {}  // NOLINT(google-explicit-constructor)
 
   LinkSpec peer;  ///< within a node
-  std::optional<LinkSpec>
-      between_nodes;           ///< of each GPU, to those of other nodes; none: peer, as if they were one node
+  /// Of each GPU, to those of other nodes; none: peer, as if they were one node.
+  std::optional<LinkSpec> between_nodes;
   std::int64_t node_gpus = 0;  ///< of a node; 0: as many as a group has
 
   /// Nodes that so many GPUs lie on; 1 where nothing says what joins nodes.

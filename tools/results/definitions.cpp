@@ -21,8 +21,7 @@ constexpr std::array<Definition, 25> kOfAll{{
     {"units", "seconds, bytes, tokens, nats; *_per_s are per second of simulated measured time, unless they say wall"},
     {"measured",
      "everything but the counts under requests and preemptions is of the measured time, which begins after the "
-     "warm-up; counts and "
-     "times are added over replications"},
+     "warm-up; counts and times are added over replications"},
     {"percentiles",
      "of all samples of all replications, linear between order statistics (Hyndman-Fan type 7), exact up to 10,000 "
      "values"},

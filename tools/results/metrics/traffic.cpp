@@ -118,8 +118,7 @@ Metrics traffic_metrics() {
        }},
       {"sessions.think_s", kSeconds, kNeither,
        "from the end of a turn to the session's next one, its sub-agents between them, mean over turns whose think "
-       "time "
-       "began in the measured time",
+       "time began in the measured time",
        [](const View& v) { return number(v.measured().session_think_s.mean(), "no turn was followed by another"); }},
       {"sessions.per_s", kPerS, kHigher, "sessions that finished, a second", [](const View& v) {
          return ratio(static_cast<double>(v.measured().sessions.finished), v.measured().measured_s, kNoTime);
