@@ -93,25 +93,38 @@ double rounded_up(double x) {
 
 double LinearForm::compute_s(double m, double n, double k, const Machine& machine) const {
   constexpr double kPartialBytes = 4;  // fp32 sums of a split k
-  constexpr std::array kSplits = {1.0, 2.0, 3.0, 4.0, 8.0};
+  // Eight twice: of an even number compilers work out two at once, and these loops are most of what a fit takes.
+  constexpr std::array kSplits = {1.0, 2.0, 3.0, 4.0, 8.0, 8.0};
+  using Ways = std::array<double, kSplits.size()>;  // something of each
   const double element = bytes_per_element(weights);
   const double bytes_per_s = bandwidth_efficiency * machine.memory_bytes_per_s;
   const double io_bytes_per_s = io_efficiency > 0 ? io_efficiency * machine.memory_bytes_per_s : bytes_per_s;
   const double rate = machine.flops_per_s(weights) / machine.multiprocessors;
   const double sm_bytes_per_s = sm_bandwidth * bytes_per_s / machine.multiprocessors;
+  Ways part_k{}, reduce_s{};
+  for (std::size_t i = 0; i < kSplits.size(); ++i) {
+    part_k[i] = k / kSplits[i];
+    reduce_s[i] = kSplits[i] > 1 ? m * n * kPartialBytes * kSplits[i] / io_bytes_per_s : 0;
+  }
   double best_s = std::numeric_limits<double>::infinity();
   for (const GemmTile& tile : tiles) {
     const double count = rounded_up(m / tile.rows) * rounded_up(n / tile.columns);
-    for (const double split : kSplits) {
-      const double even = count * split / machine.multiprocessors;
-      const double waves = even + wave_quantisation * (rounded_up(even) - even);
-      double tile_s = 2 * tile.rows * tile.columns * (k / split + tile_overhead_k) / (tile.efficiency * rate);
-      if (sm_bandwidth > 0) {
-        const double lines = std::min(tile.columns, n) + std::min(tile.rows, m);
-        tile_s = std::max(tile_s, lines * element * (k / split) / sm_bytes_per_s);
+    const double flops = 2 * tile.rows * tile.columns;
+    const double tile_rate = tile.efficiency * rate;
+    Ways even{}, tile_s{};
+    for (std::size_t i = 0; i < kSplits.size(); ++i) {
+      even[i] = count * kSplits[i] / machine.multiprocessors;
+      tile_s[i] = flops * (part_k[i] + tile_overhead_k) / tile_rate;
+    }
+    if (sm_bandwidth > 0) {
+      const double line_bytes = (std::min(tile.columns, n) + std::min(tile.rows, m)) * element;
+      for (std::size_t i = 0; i < kSplits.size(); ++i) {
+        tile_s[i] = std::max(tile_s[i], line_bytes * part_k[i] / sm_bytes_per_s);
       }
-      const double reduce_s = split > 1 ? m * n * kPartialBytes * split / io_bytes_per_s : 0;
-      best_s = std::min(best_s, waves * tile_s + reduce_s);
+    }
+    for (std::size_t i = 0; i < kSplits.size(); ++i) {
+      const double waves = even[i] + wave_quantisation * (rounded_up(even[i]) - even[i]);
+      best_s = std::min(best_s, waves * tile_s[i] + reduce_s[i]);
     }
   }
   constexpr double kLong = 1e-3;  // kernels shorter than this do not heat the GPU
