@@ -67,7 +67,7 @@ void check_pools(const serving::ServingConfig& config);
 /// The tiers of a configuration with placement, without the lanes to them.
 StoreConfig store_config(const serving::ServingConfig& config);
 
-class PromptCache final : public serving::PromptStore {
+class PromptCache : public serving::PromptStore {
  public:
   /// All of it outlives the cache; `future` may be null where the policy does not need it. `block_tokens`: of
   /// RequestSpec::prefix_blocks.
@@ -87,6 +87,7 @@ class PromptCache final : public serving::PromptStore {
   /// Precondition: all tiers are shared.
   void assigned(const serving::Request& r, std::size_t replica) override { prompts_.at(r.id).replica = replica; }
   [[nodiscard]] serving::StoredPrefix find(const serving::Request& r) const override;
+  [[nodiscard]] std::uint64_t changes() const override { return store_->changes(); }
   /// Whether what find() returns holds the prompt's first tokens.
   [[nodiscard]] bool has_first(const serving::Request& r) const;
   void load(const serving::Request& r, engine::Callback on_complete) override;

@@ -59,6 +59,7 @@ class ChunkReuse final : public serving::PromptStore {
                                     std::int64_t kv_bytes) const override;
   void arrived(const serving::Request& r, const models::RequestSpec& spec, std::size_t replica) override;
   [[nodiscard]] serving::StoredPrefix find(const serving::Request& r) const override;
+  [[nodiscard]] std::uint64_t changes() const override { return chunks_.changes(); }
   [[nodiscard]] std::unique_ptr<serving::PromptAssembly> assembly(const serving::Request& r) const override;
   void load(const serving::Request& r, engine::Callback on_complete) override { chunks_.load(r, on_complete); }
   void select_elsewhere(const serving::Request& r, engine::Callback on_selected) override;

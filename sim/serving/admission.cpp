@@ -14,6 +14,7 @@ std::optional<Admitted> Admission::next(std::int64_t budget) {
   if (roster_.anybody_waits() && seen(roster_.next())) {
     choose_residency(roster_.next());
     lacks_memory_ = !has_memory_for(roster_.next());
+    if (!looked_ && env_.prompts.stores()) need_.of = nullptr;  // it is of what was found before, if anything was
   }
   return std::nullopt;
 }
@@ -77,7 +78,7 @@ void Admission::choose_residency(Request& r) const {
 bool Admission::has_memory_for(const Request& r) {
   if (!knows_need_of(r)) {
     const std::int64_t shared = memory_.in_use(r.kv, memory_.there(r.kv, demand_.findable_blocks(r)));
-    need_ = {&r, roster_.changes(), memory_.evictions(), demand_.admission(r) - shared};
+    need_ = {&r, roster_.changes(), env_.prompts.changes(), memory_.evictions(), demand_.admission(r) - shared};
     if (env_.decode.verifies) {
       need_.held = std::min(need_.admission, demand_.decoding(r));
       need_.reload = r.resident ? 0 : reloads_.full_kv().reservation(r);

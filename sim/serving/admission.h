@@ -80,6 +80,7 @@ class Admission {
   struct Need {
     const Request* of = nullptr;
     std::uint64_t changes = 0;    // of the roster
+    std::uint64_t stored = 0;     // changes of the prompt store
     std::uint64_t evictions = 0;  // of blocks that requests share
     std::int64_t admission = 0;   // beside what is reserved
     std::int64_t held = 0;        // beside what requests hold, with the largest reload
@@ -89,8 +90,8 @@ class Admission {
   /// goes.
   [[nodiscard]] bool knows_need_of(const Request& r) const {
     const bool blocks_come = env_.config.schedule.prefix_caching && !roster_.prefilling().empty();
-    return need_.of == &r && need_.changes == roster_.changes() && need_.evictions == memory_.evictions() &&
-           !env_.prompts.stores() && !blocks_come;
+    return need_.of == &r && need_.changes == roster_.changes() && need_.stored == env_.prompts.changes() &&
+           need_.evictions == memory_.evictions() && !blocks_come;
   }
   [[nodiscard]] bool has_memory_for(const Request& r);
   [[nodiscard]] bool has_needed_memory() const;

@@ -59,6 +59,8 @@ class PromptStore {
 
   /// What could be loaded for the request now.
   [[nodiscard]] virtual StoredPrefix find(const Request&) const { return {}; }
+  /// Grows whenever find() may return something else for any request than before, but for its quality.
+  [[nodiscard]] virtual std::uint64_t changes() const { return 0; }
   /// Loads that to its replica; `on_complete` runs when all of it is there, never within the call.
   virtual void load(const Request&, engine::Callback) {}
 

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <set>
 #include <span>
+#include <tuple>
+#include <vector>
 
 #include "sim/engine/random.h"
 #include "tests/cache/store_driver.h"
@@ -71,6 +73,7 @@ TestStore random_store(RandomStream& draw) {
     c.tiers.push_back(t);
   }
   if (draw.uniform() < 0.5) c.tiers.back().capacity_bytes.reset();
+  c.keeps_whole = !c.tiers.back().capacity_bytes && draw.uniform() < 0.3;
   return c;
 }
 
@@ -139,6 +142,7 @@ class RandomUse {
       for (std::size_t i = 0; i < 30; ++i) {
         step();
         d_.check();
+        check_changes();
       }
       for (std::uint64_t owner = 0; owner < next_owner_; ++owner) d_.store->withdraw(owner);
       d_.run();
@@ -194,6 +198,21 @@ class RandomUse {
     }
   }
 
+  /// Who asks for changes() alone misses nothing that find() would return.
+  void check_changes() {
+    std::vector<std::tuple<ObjectId, std::size_t, models::OptionIndex, float>> found;
+    for (std::size_t r = 0; r < config_.replicas; ++r) {
+      for (std::uint64_t key = 0; key < objects_; ++key) {
+        const Found f = d_.find(key, r);
+        found.emplace_back(f.id, f.level, f.option, f.quality);
+      }
+    }
+    RC_ASSERT(found_.empty() || found == found_ || d_.store->changes() > changes_);
+    RC_ASSERT(d_.store->changes() >= changes_);
+    found_ = std::move(found);
+    changes_ = d_.store->changes();
+  }
+
   void check_quiet() {
     for (const auto& arrival : d_.arrivals) RC_ASSERT(arrival->at_s.has_value());
     const StoreCounts counts = d_.store->counts();
@@ -215,8 +234,8 @@ class RandomUse {
     for (std::size_t level = 0; level < d_.store->levels(); ++level) {
       const TieredStore::LevelUse use = d_.store->level_use(level);
       const StoreTier& tier = config_.tiers[level];
-      if (tier.shared || config_.replicas == 1) RC_ASSERT(use.peak_bytes == use.bytes);
-      RC_ASSERT(use.peak_bytes <= use.bytes);
+      if (tier.shared || config_.replicas == 1) RC_ASSERT(use.peak_bytes == use.bytes + use.whole_bytes);
+      RC_ASSERT(use.peak_bytes <= use.bytes + use.whole_bytes);
       if (!tier.capacity_bytes) continue;
       RC_ASSERT(static_cast<double>(use.peak_bytes) <=
                 static_cast<double>(*tier.capacity_bytes) * (1 - config_.in_transit));
@@ -247,6 +266,8 @@ class RandomUse {
   std::uint64_t present_ = 0;  // when counts began
   std::uint64_t next_owner_ = 0;
   std::set<std::pair<std::size_t, std::uint64_t>> kept_;
+  std::vector<std::tuple<ObjectId, std::size_t, models::OptionIndex, float>> found_;  // by replica and key
+  std::uint64_t changes_ = 0;                                                         // when that was found
 };
 
 RC_GTEST_PROP(StoreProperty, EveryLoadCompletesAndNoByteIsLost, ()) {

@@ -70,6 +70,7 @@ void WholeCopies::on_written(std::uint64_t id) {
   const TierIndex tier = tiers_.last(whole.replica);
   for (const std::uint64_t key : whole.keys) there_[tiers_.domain(tier)][key] = true;
   bytes_[tier] += whole.bytes;
+  ++changes_;
   writes_.release(id);
 }
 

@@ -33,6 +33,8 @@ class WholeCopies {
   /// as they are, but for what is there.
   void keep(std::size_t replica, std::span<const ObjectId> stored, TierIndex to, std::uint64_t owner);
 
+  /// Grows whenever has() becomes true of something.
+  [[nodiscard]] std::uint64_t changes() const { return changes_; }
   [[nodiscard]] std::int64_t bytes(TierIndex tier) const { return bytes_[tier]; }
   /// Bytes sent on from host memory since the last reset_statistics().
   [[nodiscard]] std::int64_t moved_bytes() const { return moved_bytes_; }
@@ -54,6 +56,7 @@ class WholeCopies {
   std::vector<std::unordered_map<std::uint64_t, bool>> there_;  // by domain of the last tier, content: once it is there
   std::vector<std::int64_t> bytes_;                             // by tier
   engine::SlotTable<Write> writes_;
+  std::uint64_t changes_ = 0;
   std::int64_t moved_bytes_ = 0;
 };
 

@@ -107,6 +107,7 @@ void StoredObjects::profile_changed(models::CurveIndex curve, std::uint64_t key)
     o.quality = profiled_.quality(o.curve, o.option);
     copies_[id].quality = profiled_.quality(o.curve, copies_[id].option);
   }
+  ++changes_;
   placement_->profile_changed(curve);
 }
 

@@ -129,8 +129,10 @@ class StoredObjects {
   /// Its move is over; its old copy stays for who reads it. True: nobody does.
   [[nodiscard]] bool end_move(ObjectId id);
   /// Its bytes are nowhere, or where it belongs and as what it does: nobody reads or moves them.
-  void erase_copy(ObjectId id) { copies_[id] = {}; }
-  void put_copy(ObjectId id) { copies_[id] = {table_[id].tier, table_[id].option, table_[id].quality}; }
+  void erase_copy(ObjectId id) { set_copy(id, {}); }
+  void put_copy(ObjectId id) { set_copy(id, {table_[id].tier, table_[id].option, table_[id].quality}); }
+  /// Grows with every copy that comes, goes or is worth something else.
+  [[nodiscard]] std::uint64_t changes() const { return changes_; }
 
   /// The profile of a curve, which the objects of this content have, is another one.
   void profile_changed(models::CurveIndex curve, std::uint64_t key);
@@ -141,6 +143,11 @@ class StoredObjects {
   void check_conservation() const;
 
  private:
+  void set_copy(ObjectId id, const StoredCopy& copy) {
+    copies_[id] = copy;
+    ++changes_;
+  }
+
   const Tiers& tiers_;
   const models::OptionPool& pool_;
   const models::QualityTable& profiled_;
@@ -149,6 +156,7 @@ class StoredObjects {
   std::vector<std::size_t> domains_;                                // by ObjectId
   std::vector<std::unordered_map<std::uint64_t, ObjectId>> names_;  // by domain
   std::vector<TierRoom> rooms_;                                     // by tier
+  std::uint64_t changes_ = 0;
   std::unique_ptr<Placement> placement_;
 };
 

@@ -65,6 +65,8 @@ class TieredStore {
   /// A copy for the replica to read. Where objects are kept whole beside what was stored of them, a compressed one
   /// counts from when its whole copy is there.
   [[nodiscard]] Found find(std::size_t replica, std::uint64_t key) const;
+  /// Grows whenever that may be another one for any content.
+  [[nodiscard]] std::uint64_t changes() const { return objects_.changes() + whole_.changes(); }
 
   /// Loads what find() returned now, all of it; `done` runs when the last byte is on the replica, never within the
   /// call. What is on its way there for somebody else is shared.
