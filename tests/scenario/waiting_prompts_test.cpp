@@ -19,26 +19,10 @@
 namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
-constexpr const char* kStoredPrompts = R"(
-name: more prompts than fit
-model: llama-3.1-8b
-cluster:
-  gpu: {type: h100-sxm}
-  host: {memory: 8 GB, link: pcie5-x16}
-  storage:
-    - {name: ssd, capacity: 40 GB, read: 3 GB/s, write: 2 GB/s, latency: 100 us}
-    - {name: pool, read: 10 GB/s, write: 10 GB/s, latency: 1 ms}
-workload:
-  arrivals: {process: poisson, rate: 2/s}
-  prefixes: {count: 30, popularity: 0.9, tokens: 12000 tokens}
-  context: {mean: 64 tokens}
-  output: {mean: 64 tokens}
-  requests: 120
-prefill: prefix_cache
-placement: {policy: utility}
-decode: {policy: full_kv}
-schedule: {policy: fcfs}
-)";
+/// Contexts that are compressed in tiers, and verified, with these settings.
+scenario::Scenario stored_prompts(const Sets& sets) {
+  return scenario::load_scenario(source_path("scenarios/composition/utility_verified.yaml"), sets);
+}
 
 /// Says that something changed whenever it is asked.
 class LookedUpInEveryStep final : public cache::PromptCache {
@@ -66,7 +50,8 @@ RC_GTEST_PROP(WaitingPromptsProperty, LookedUpWhenSomethingChangedOrInEveryStepI
     return std::string(*rc::gen::elementOf(std::vector(values)));
   };
   const Sets sets = {
-      fmt::format("run.seed={}", *rc::gen::inRange(1, 1000)),
+      "workload.requests=120",
+      fmt::format("run={{seed: {}}}", *rc::gen::inRange(1, 1000)),
       fmt::format("workload.arrivals.rate={}/s", any({"2", "10", "100"})),
       fmt::format("cluster.gpu.memory_fraction={}", any({"0.28", "0.35", "0.6", "0.9"})),
       fmt::format("schedule.max_batched_tokens={}", any({"512", "2048", "16384"})),
@@ -75,17 +60,14 @@ RC_GTEST_PROP(WaitingPromptsProperty, LookedUpWhenSomethingChangedOrInEveryStepI
                   any({"full_kv", "draft_verify, draft_length: 25, drafter: {type: eagle3-llama-3.1-8b}",
                        "drafter, drafter: {type: eagle3-llama-3.1-8b}"})),
       fmt::format("placement={{policy: {}}}", any({"utility", "lru, compressor: kvzip, keep_ratio: 0.3"}))};
-  const scenario::Scenario s = scenario::load_scenario_text(kStoredPrompts, "stored.yaml", sets);
-  const auto [once, in_every_step] = both_ways(s);
+  const auto [once, in_every_step] = both_ways(stored_prompts(sets));
   RC_ASSERT(once == in_every_step);
 }
 
 // Here some wait that nothing was found of yet when it was last worked out what they need.
 TEST(WaitingPrompts, WhatIsNeededIsThatOfWhatIsFoundNow) {
-  const scenario::Scenario s = scenario::load_scenario(
-      source_path("scenarios/composition/utility_verified.yaml"),
-      {"run={seed: 904}", "workload.arrivals.rate=10/s", "workload.requests=1000", "cluster.gpu.memory_fraction=0.9"});
-  const auto [once, in_every_step] = both_ways(s);
+  const auto [once, in_every_step] = both_ways(stored_prompts(
+      {"run={seed: 904}", "workload.arrivals.rate=10/s", "workload.requests=1000", "cluster.gpu.memory_fraction=0.9"}));
   EXPECT_EQ(once, in_every_step);
 }
 
