@@ -1,6 +1,7 @@
 #include "planner/capacity/capacity_plan.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -193,6 +194,19 @@ const Probe* probe_at(const std::vector<Probe>& probes, double rate, bool passes
   return found == probes.rend() ? nullptr : &*found;
 }
 
+/// As one that cannot run.
+Configuration left_out(Configuration c) {
+  Configuration left;
+  left.scenario = std::move(c.scenario);
+  left.machine = std::move(c.machine);
+  left.tensor_parallel = c.tensor_parallel;
+  left.policy = std::move(c.policy);
+  left.sizes = std::move(c.sizes);
+  left.placement = c.placement;
+  left.problem = "interrupted before it was done";
+  return left;
+}
+
 }  // namespace
 
 const Probe* Configuration::sustained() const {
@@ -258,12 +272,22 @@ CapacityPlan plan_capacity(const Scenario& scenario, CapacityRequest request) {
   const int count = static_cast<int>(plan.configurations.size());
   const int at_once = std::clamp(plan.request.jobs, 1, count);
   const int jobs_each = std::max(1, plan.request.jobs / at_once);
+  std::atomic<std::size_t> stopped{0};
   for_each_index(plan.configurations.size(), at_once, [&](std::size_t i) {
     Configuration& c = plan.configurations[i];
-    if (c.problem.empty()) Evaluation(plan.request, i, jobs_each).run(c);
+    if (!c.problem.empty()) return;
+    try {
+      if (plan.request.watch) plan.request.watch();
+      Evaluation(plan.request, i, jobs_each).run(c);
+    } catch (const Stopped&) {
+      c = left_out(std::move(c));
+      ++stopped;
+    }
   });
+  plan.stopped = stopped;
   const bool any = std::any_of(plan.configurations.begin(), plan.configurations.end(),
                                [](const Configuration& c) { return c.search.rate > 0; });
+  if (!any && plan.stopped > 0) throw Stopped();
   if (!any) throw_nearest_miss(plan.configurations, plan.request.probe);
   rank(plan);
   return plan;

@@ -82,6 +82,8 @@ struct CapacityPlan {
   /// By $/h of the fleet where a rate is required, else by $ per 1M output tokens; false: a price is missing, and the
   /// order is by GPUs, or by requests/s per GPU.
   bool ranked_by_price = true;
+  /// Configurations that were not done when `request.watch` threw Stopped: as those that cannot run, for that reason.
+  std::size_t stopped = 0;
 };
 
 /// "ttft", "tpot", "itl", "e2e", "memory" (refused), "unfinished".
@@ -92,7 +94,8 @@ inline constexpr std::string_view kQueue = "queue";
 /// fresh seeds confirm or lower it (planner/capacity/rate_search.h). A size that was chosen automatically and sustains
 /// nothing is doubled, up to 16 GPUs. Throws schema::InputError for missing objectives, classes, a rate that changes,
 /// sessions of a trace or one without a span, unknown names; Infeasible where no configuration meets the objectives at
-/// any rate, naming the nearest miss; and what `request.watch` throws.
+/// any rate, naming the nearest miss; and what `request.watch` throws: Stopped only where no configuration that meets
+/// the objectives was done, else these are the plan.
 CapacityPlan plan_capacity(const scenario::Scenario& scenario, CapacityRequest request);
 
 // The order in which configurations are shown. Internal to the capacity planner.

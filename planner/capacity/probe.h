@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <map>
 #include <optional>
@@ -102,8 +103,11 @@ std::vector<std::string> tier_names(const scenario::Scenario& scenario);
 /// The scenario as it is simulated for a probe: its load at `rate`, for these times.
 scenario::Scenario at_rate(const scenario::Scenario& scenario, double rate, const RunLength& length);
 
-/// Called between events of a simulation, from any thread. May throw, which ends the whole.
+/// Called between events of a simulation, from any thread. May throw, which ends the whole; Stopped ends a search with
+/// what is done (plan_capacity).
 using Watch = std::function<void()>;
+
+struct Stopped : std::exception {};
 
 /// The confirming runs' seeds lie this much above the search's, so that no rate is confirmed by the random numbers that
 /// chose it.

@@ -330,5 +330,47 @@ TEST(Capacity, ResultsDoNotDependOnThreads) {
   }
 }
 
+// One simulation at a time: configurations are searched in turn.
+TEST(Capacity, StoppedItIsOfTheConfigurationsThatWereDone) {
+  bool stop = false;
+  CapacityRequest request;
+  request.machines = {{"h100-sxm", 1}, {"a100", 1}, {"l40s", 1}};
+  request.rate = 100;
+  request.watch = [&stop] {
+    if (stop) throw Stopped();
+  };
+  request.report = [&stop](std::size_t i, const Probe&) { stop = i == 1; };
+  const CapacityPlan plan = quick_plan({}, request);
+  ASSERT_EQ(plan.configurations.size(), 3U);
+  EXPECT_EQ(plan.stopped, 2U);
+  for (const std::size_t i : {1U, 2U}) {
+    EXPECT_EQ(plan.configurations[i].problem, "interrupted before it was done");
+    EXPECT_TRUE(plan.configurations[i].probes.empty());
+    EXPECT_EQ(plan.configurations[i].sustained(), nullptr);
+  }
+  EXPECT_EQ(plan.configurations[2].machine, "l40s");
+
+  CapacityRequest alone;
+  alone.machines = {{"h100-sxm", 1}};
+  alone.rate = 100;
+  const CapacityPlan other = quick_plan({}, alone);
+  const Configuration &done = plan.configurations.front(), &same = other.configurations.front();
+  EXPECT_EQ(done.machine, "h100-sxm");
+  EXPECT_EQ(done.search.rate, same.search.rate);
+  EXPECT_EQ(done.probes.size(), same.probes.size());
+  ASSERT_TRUE(done.fleet && same.fleet);
+  EXPECT_EQ(done.fleet->cost.total(), same.fleet->cost.total());
+}
+
+TEST(Capacity, StoppedBeforeAnythingWasDoneItIsNothing) {
+  bool stop = false;
+  CapacityRequest request;
+  request.watch = [&stop] {
+    if (stop) throw Stopped();
+  };
+  request.report = [&stop](std::size_t, const Probe&) { stop = true; };
+  EXPECT_THROW(quick_plan({}, request), Stopped);
+}
+
 }  // namespace
 }  // namespace kvsim::planner::capacity::KVSIM_FILE

@@ -123,6 +123,16 @@ TEST(Decision, AFleetIsForTheLoadOfTheSearch) {
   EXPECT_TRUE(says(one, "kvsim capacity --users")) << one.detail;
 }
 
+TEST(Decision, WhatWasLeftOutOfASearchIsCounted) {
+  for (Json d : {fleet_document(), capacity_document()}) {
+    EXPECT_FALSE(says(only({d}, kHowManyGpus), "Left out"));
+    const std::size_t searched = d["configurations"].size();
+    d["configurations"].push_back({{"machine", "a100"}, {"cannot_run", "interrupted before it was done"}});
+    const Fact f = only({d}, kHowManyGpus);
+    EXPECT_TRUE(says(f, "\nLeft out of it: 1 of " + std::to_string(searched + 1) + " configurations;")) << f.detail;
+  }
+}
+
 TEST(Decision, AFleetThatWasNotSimulatedSaysSo) {
   Json d = fleet_document();
   d["configurations"][0]["fleet"]["simulated"] = false;

@@ -33,6 +33,19 @@ TEST(CapacityDefinitions, SayWhenPercentilesOfAProbeAreOfMoreValuesThanAreKept) 
   EXPECT_EQ(definitions().at("percentiles"), results::kSketched);
 }
 
+TEST(CapacityDecision, SaysHowManyConfigurationsWereNotDone) {
+  planner::capacity::CapacityPlan plan;
+  plan.request.rate = 10;
+  plan.configurations.resize(5);
+  for (planner::capacity::Configuration& c : plan.configurations) c.scenario = quick_chat();
+  plan.configurations.front().fleet.emplace();
+  plan.stopped = 3;
+  const std::string said = "Interrupted: 3 of 5 configurations were not done, and any of them may be cheaper.";
+  EXPECT_EQ(results::capacity_decision(plan).at(1), said);
+  plan.stopped = 0;
+  EXPECT_NE(results::capacity_decision(plan).at(1), said);
+}
+
 TEST(CapacityDecision, NamesTheFleetThatIsCheaperOnceTheErrorOfTheModelIsBought) {
   planner::capacity::CapacityPlan plan;
   plan.request.probe = quick_probe();

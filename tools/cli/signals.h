@@ -22,8 +22,9 @@ inline constexpr std::array<StatusMeaning, 6> kStatusMeanings{
      {kBadInput, "Bad usage or bad input. The message names the option, or file, line and column."},
      {kInfeasible, "Nothing meets the constraints. The message says what comes nearest."},
      {kInterrupted,
-      "Interrupted by SIGINT. Nothing is left half written; run has written what"
-      " the replications that had finished come to, and sweep --resume goes on."},
+      "Interrupted by SIGINT. Nothing is left half written; run has written what the replications that had finished "
+      "come"
+      " to, capacity the configurations that were done, and sweep --resume goes on."},
      {kTerminated, "The same by SIGTERM."}}};
 
 /// The user, or whoever manages jobs, ended the run. what() says what is left of it. Its exit status is

@@ -42,6 +42,15 @@ std::string score_line(const Json& configuration) {
   return fmt::format("\nIts output has a mean task score of {} of the full KV's.", output_of(configuration));
 }
 
+/// A line on those that cannot run, or that a search which was interrupted had not done.
+std::string left_out_line(const Json& capacity) {
+  const Json& all = at(capacity, {"configurations"});
+  const auto left =
+      std::count_if(all.begin(), all.end(), [](const Json& c) { return !text(c, {"cannot_run"}).empty(); });
+  if (left == 0) return {};
+  return fmt::format("\nLeft out of it: {} of {} configurations; the table of costs says why.", left, all.size());
+}
+
 /// 0 where there is none, or no number that could be one.
 std::int64_t count(const Json& object, std::string_view key) {
   constexpr double most = 1e15;
@@ -70,7 +79,7 @@ Fact gpus_of(const Json& capacity) {
                         results::load_figure(load_of(capacity), rate)),
             fmt::format("Under {}, {}. For a fleet: kvsim capacity {}.", policy, within,
                         load_of(capacity) == planner::capacity::Load::users ? "--users" : "--rate") +
-                score_line(first),
+                score_line(first) + left_out_line(capacity),
             "costs"};
   }
   const double dollars = number_or_nan(fleet, {"usd_per_hour"});
@@ -102,7 +111,7 @@ Fact gpus_of(const Json& capacity) {
     f.detail += fmt::format("\nAgainst the error of the model itself: {}{}.", replicas_text(static_cast<double>(sure)),
                             std::isfinite(cost) ? fmt::format(", {} an hour", usd(cost)) : "");
   }
-  f.detail += pooling(capacity, first);
+  f.detail += pooling(capacity, first) + left_out_line(capacity);
   return f;
 }
 

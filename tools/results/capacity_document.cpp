@@ -216,7 +216,7 @@ std::vector<ConfigurationPart> configuration_parts() {
              {kText, "how the GPUs per replica were chosen"},
              [](const Configuration& c) { return planner::capacity::words_of(c.placement); }},
             {"cannot_run?",
-             {kText, "why the scenario does not run there"},
+             {kText, "why the scenario does not run there, or was not searched to the end"},
              [](const Configuration& c) { return c.problem.empty() ? std::nullopt : std::optional(c.problem); }}}},
           {{Of::values("sizes_bytes.*", {kBytes, "size of a tier that is varied"}, varied_sizes),
             {"ttft_mean_s",

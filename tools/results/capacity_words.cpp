@@ -283,6 +283,10 @@ std::vector<std::string> capacity_decision(const CapacityPlan& plan) {
                     sized_name(c, machine(c)), c.policy, load_of_plan(plan, c.rate_per_replica()), within,
                     figure(tokens), dollars(c.usd_per_million), differs));
   }
+  if (plan.stopped > 0) {
+    lines.push_back(fmt::format("Interrupted: {} of {} configurations were not done, and any of them may be cheaper.",
+                                plan.stopped, plan.configurations.size()));
+  }
   lines.push_back(margin_sentence(c, plan.request.model_confidence));
   if (std::string other = cheapest_in_spite_of_error(plan); !other.empty()) lines.push_back(std::move(other));
   if (!plan.ranked_by_price) {

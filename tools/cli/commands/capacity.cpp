@@ -118,6 +118,16 @@ Options with_nodes(Options options) {
   return options;
 }
 
+/// Throws Interrupted where it was before any configuration that meets the objectives was done.
+planner::capacity::CapacityPlan planned(const scenario::Scenario& scenario,
+                                        planner::capacity::CapacityRequest request) {
+  try {
+    return planner::capacity::plan_capacity(scenario, std::move(request));
+  } catch (const planner::capacity::Stopped&) {
+    throw Interrupted();
+  }
+}
+
 void capacity(Console& console, const Options& options) {
   const scenario::ScenarioFile file = scenario_file(options.scenario, with_nodes(options));
   scenario::Scenario scenario = file.load();
@@ -141,10 +151,10 @@ void capacity(Console& console, const Options& options) {
   if (request.policies.empty()) sized = planner::capacity::size_choices(scenario, request.sizes).size();
   CapacityProgress progress(std::max<std::size_t>(1, request.machines.size()) * sized);
   request.watch = [] {
-    if (interrupted()) throw Interrupted();
+    if (interrupted()) throw planner::capacity::Stopped();
   };
   request.report = [&progress](std::size_t i, const planner::capacity::Probe& probe) { progress.report(i, probe); };
-  results::CapacityOutcome outcome{planner::capacity::plan_capacity(scenario, std::move(request)), hit_rates(scenario),
+  results::CapacityOutcome outcome{planned(scenario, std::move(request)), hit_rates(scenario),
                                    scenario::resolved_yaml(scenario)};
   const results::Json document = results::capacity_document(outcome);
   const std::string json = results::json_text(document);
@@ -156,6 +166,10 @@ void capacity(Console& console, const Options& options) {
     console.print(results::objects_csv(document.at("configurations")));
   } else {
     console.print(page);
+  }
+  if (outcome.plan.stopped > 0) {
+    const std::size_t all = outcome.plan.configurations.size();
+    throw Interrupted(fmt::format("results are of {} of {} configurations", all - outcome.plan.stopped, all));
   }
 }
 
