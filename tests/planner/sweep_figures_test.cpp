@@ -366,5 +366,61 @@ TEST(SweepFigures, LongTablesShowTheBestAndSaySo) {
   EXPECT_EQ(sweep_page(sweep_of(points, 40)).tables.front().rows.size(), 40U);
 }
 
+std::string quality(const std::string& lossless, const std::string& score, const std::string& nats = "null") {
+  return fmt::format(R"(,"quality":{{"mean_score":{},"expected_kl_nats":{},"lossless":{}}})", score, nats, lossless);
+}
+
+bool has(const std::vector<std::string>& lines, const std::string& words) {
+  return std::any_of(lines.begin(), lines.end(),
+                     [&words](const std::string& line) { return line.find(words) != std::string::npos; });
+}
+
+TEST(SweepQuality, OfTheBestIsSaidAndTheFirstLosslessPointIsNamed) {
+  const std::string lossless = quality("true", "1.0", "0.0");
+  Sweep sweep = sweep_of({point(0, "10", lossless), point(1, "40", quality("false", "0.985", "25.8")),
+                          point(2, "30", quality("false", "null", "25.8")), point(3, "20", lossless),
+                          point(4, "5", quality("false", "null"))},
+                         5);
+  Page page = sweep_page(sweep);
+  const std::size_t column = page.tables.front().header.size() - 1;
+  EXPECT_EQ(page.tables.front().header[column], "quality");
+  const std::vector<std::string> expected{"lossless", "0.985", "KL 25.80", "lossless", "lossy"};
+  for (std::size_t row = 0; row < 5; ++row) EXPECT_EQ(page.tables.front().rows[row][column].text, expected[row]);
+  EXPECT_TRUE(has(page.subtitle, "point 1 (a.b=2) with 40.00, output lossy: task score 0.985 of the full KV's"));
+  EXPECT_TRUE(has(page.subtitle, "the first whose output is that of full-KV decoding: point 3 (a.b=4) with 20.00"));
+  EXPECT_EQ(Json::parse(sweep_json(sweep))["best"]["lossless_index"], 3);
+
+  sweep.points[1] = point(1, "1", lossless);
+  page = sweep_page(sweep);
+  EXPECT_TRUE(has(page.subtitle, "point 2 (a.b=3) with 30.00, output lossy: 25.80 nats a request from the full KV's"));
+  sweep.points[2] = point(2, "1", lossless);
+  page = sweep_page(sweep);
+  EXPECT_FALSE(has(page.subtitle, "lossy") || has(page.subtitle, "full-KV decoding"));
+  EXPECT_FALSE(Json::parse(sweep_json(sweep))["best"].contains("lossless_index"));
+  sweep.points[4] = point(4, "5", lossless);
+  EXPECT_EQ(sweep_page(sweep).tables.front().header.size(), column);
+}
+
+TEST(SweepQuality, BelowTheFloorMeetsNoObjective) {
+  const std::vector<planner::sweep::PointResult> points{
+      point(0, "40", quality("false", "0.7")), point(1, "30", quality("false", "0.8")),
+      point(2, "20", quality("false", "0.95")), point(3, "10", quality("false", "null"))};
+  const auto asked_for = [&points](const char* slo) {
+    Sweep sweep = sweep_of(points, points.size());
+    sweep.plan.resolved = fmt::format("workload:\n  closed: {{concurrency: 1}}\nslo: {}\n", slo);
+    return ranked_as_asked(std::move(sweep.plan), std::move(sweep.points));
+  };
+  const auto order = [](const Sweep& sweep) { return ranking_of(sweep, FigureTable(sweep)).order; };
+  EXPECT_EQ(order(asked_for("{ttft: 2 s}")), (Rows{0, 1, 2, 3}));
+  EXPECT_EQ(order(asked_for("{ttft: 2 s, quality_floor: 0.9}")), (Rows{2, 3, 1, 0}));  // the nearest of them first
+  const Sweep none = asked_for("{ttft: 2 s, quality_floor: 0.96}");
+  EXPECT_EQ(order(none), (Rows{3, 2, 1, 0}));  // of the first nothing is known
+  const Sweep third = asked_for("{ttft: 2 s, quality_floor: 0.9}");
+  EXPECT_FALSE(has(sweep_page(third).subtitle, "below slo.quality_floor"));
+  Sweep worst = asked_for("{ttft: 2 s, quality_floor: 0.9}");
+  worst.points = {points[0]};
+  EXPECT_TRUE(has(sweep_page(worst).subtitle, "task score 0.700 of the full KV's, below slo.quality_floor, 0.9"));
+}
+
 }  // namespace
 }  // namespace kvsim::results::KVSIM_FILE

@@ -137,7 +137,6 @@ Column cost_column(const Comparison& comparison) {
                 [](double value) { return in_unit(value); });
 }
 
-/// "lossless", the task score relative to full KV, or the divergence.
 Column fidelity_column(std::string header, const std::vector<Outcome>& outcomes) {
   Column c{std::move(header), "quality", Better::more, Kind::quality, {}, {}};
   // A divergence is below lossless, but says nothing beside a score.
@@ -149,15 +148,11 @@ Column fidelity_column(std::string header, const std::vector<Outcome>& outcomes)
     const auto finished = static_cast<double>(o.result.measured.completed_measured);
     const double score = share(o.result.measured.quality, finished);
     const double nats = share(o.result.measured.kl_nats, finished);
+    c.cells.push_back(fidelity_text(lossless(o.scenario), score, nats));
     if (lossless(o.scenario)) {
       c.values.push_back(1);
-      c.cells.emplace_back("lossless");
-    } else if (score == score) {
-      c.values.push_back(score);
-      c.cells.push_back(fmt::format("{:.3f}", score));
     } else {
-      c.values.push_back(any_score ? kNone : -nats);
-      c.cells.push_back(nats == nats ? "KL " + figure(nats) : "lossy");
+      c.values.push_back(score == score ? score : any_score ? kNone : -nats);
     }
   }
   return c;

@@ -120,6 +120,12 @@ std::string plus_minus(double half_width, std::string (*print)(double)) {
   return std::isfinite(half_width) ? "± " + print(half_width) : std::string();
 }
 
+std::string fidelity_text(bool lossless, double score, double nats) {
+  if (lossless) return "lossless";
+  if (std::isfinite(score)) return fmt::format("{:.3f}", score);
+  return std::isfinite(nats) ? "KL " + figure(nats) : "lossy";
+}
+
 std::string dollars(double usd) {
   return "$" + with_commas(fmt::format("{:.2f}", usd));
 }

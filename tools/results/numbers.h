@@ -55,6 +55,10 @@ ColumnUnit common_bytes(std::span<const double> values);
 /// Three digits, thousands apart, in that unit: "2,020", "30.4", "0.030"; "-" where it is not finite.
 std::string in_unit(double value, const ColumnUnit& unit = {});
 
+/// How near outputs are to those of full-KV decoding: "lossless", the mean task score relative to theirs ("0.985"), the
+/// divergence in nats a request where no score is known ("KL 25.8"), or "lossy".
+std::string fidelity_text(bool lossless, double score, double nats);
+
 /// "$12.30"; "-" for none.
 std::string dollars(double usd);
 std::string dollars(const std::optional<double>& usd);

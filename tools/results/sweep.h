@@ -33,12 +33,14 @@ struct Sweep {
   std::string metric{kThroughput};                  ///< dotted path of the figure that ranks
   bool objectives_first = false;                    ///< what misses its objectives ranks behind what meets them
   bool steady_first = false;                        ///< what is in no steady state ranks behind what is
+  std::optional<double> quality_floor{};  ///< a mean task score below it misses the objectives; none: none does
 };
 
 /// A sweep ranked by what its scenario asks for: what meets the objectives first, then by output tokens/s where clients
 /// wait for their answers (a closed loop), and by mean TTFT where requests arrive on their own, whose tokens/s are the
 /// traffic's. There a service is asked for: what is in no steady state (planner::unsteady_state), such as a queue that
-/// grows to the end, is behind all that is, meets no objective and is never marked as the best.
+/// grows to the end, is behind all that is, meets no objective and is never marked as the best. Where the scenario sets
+/// slo.quality_floor, a mean task score below it is behind all others and meets no objective, either.
 Sweep ranked_as_asked(planner::sweep::Plan plan, std::vector<planner::sweep::PointResult> points);
 
 /// A run's figures as one line of JSON: the `result` of a point.
@@ -57,6 +59,8 @@ class FigureTable {
   [[nodiscard]] double at(std::size_t row, std::string_view name) const;
   /// Why the row's run was in no steady state; empty where nothing speaks against one.
   [[nodiscard]] const std::string& unsteady(std::size_t row) const { return unsteady_[row]; }
+  /// Whether every output is that of full-KV decoding; true of what was not simulated.
+  [[nodiscard]] bool lossless(std::size_t row) const { return lossless_[row]; }
   /// Rows by rank; those without the figure are left out. Equal figures: the smaller number first.
   [[nodiscard]] std::vector<std::size_t> ranked(std::string_view metric) const;
 
@@ -66,6 +70,7 @@ class FigureTable {
   std::vector<std::string> names_;
   std::vector<std::vector<double>> rows_;
   std::vector<std::string> unsteady_;
+  std::vector<bool> lossless_;
 };
 
 /// The points by rank.
@@ -81,6 +86,8 @@ struct Ranking {
   /// The axis that is the traffic where requests arrive on their own: of less of it latencies are always lower, so that
   /// no point is the best. Empty: none is.
   std::string load;
+  /// The first row whose output is that of full-KV decoding, where that of the first is not.
+  std::optional<std::size_t> lossless;
 
   /// Whether the row is marked as the best: the first, and what is even with it, unless all are or none is steady.
   [[nodiscard]] bool best(std::size_t row) const;

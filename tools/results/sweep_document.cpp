@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -47,10 +48,14 @@ FigureTable::FigureTable(const Sweep& sweep) {
   for (const planner::sweep::PointResult& point : sweep.points) {
     std::vector<double>& row = rows_.emplace_back(names_.size(), kNone);
     std::string& unsteady = unsteady_.emplace_back();
+    lossless_.push_back(true);
     if (!point.simulated()) continue;
     const Json result = Json::parse(point.result);
     const Json::json_pointer why("/requests/unsteady_state");
     if (result.contains(why) && result.at(why).is_string()) unsteady = result.at(why).get<std::string>();
+    const Json::json_pointer lossless("/quality/lossless");
+    if (result.contains(lossless) && result.at(lossless).is_boolean())
+      lossless_.back() = result.at(lossless).get<bool>();
     for_each_figure(result, [&](const std::string& name, const Json& value) {
       const auto [known, added] = columns.emplace(name, names_.size());
       if (added) {
@@ -95,11 +100,19 @@ std::vector<std::size_t> FigureTable::ranked(std::string_view metric) const {
 namespace {
 
 constexpr std::string_view kAttainment = "slo.attainment";
+constexpr std::string_view kScore = "quality.mean_score";
+constexpr std::string_view kFloor = "slo.quality_floor";
 
 /// 0 where the objectives are met or do not count, else by how much too few requests meet them.
 double missed_by(const Sweep& sweep, const FigureTable& figures, std::size_t row) {
   const double attained = figures.at(row, kAttainment);
   return sweep.objectives_first && attained < kMetByEnough ? kMetByEnough - attained : 0;
+}
+
+/// 0 where the score is as high as is asked for, or is not known; else by how much it is too low.
+double below_floor(const Sweep& sweep, const FigureTable& figures, std::size_t row) {
+  const double score = figures.at(row, kScore);
+  return sweep.quality_floor && score < *sweep.quality_floor ? *sweep.quality_floor - score : 0;
 }
 
 /// Half of the 95 % interval; not a number where none is known. What is divided by tokens/s, or proportional to them,
@@ -129,7 +142,11 @@ Sweep ranked_as_asked(planner::sweep::Plan plan, std::vector<planner::sweep::Poi
       (objectives != nullptr && objectives->is_map() && !objectives->entries().empty()) ||
       scenario.find_path("workload.classes") != nullptr ||
       std::any_of(axes.begin(), axes.end(), [](const auto& axis) { return axis.path.starts_with("slo"); });
-  return {std::move(plan), std::move(points), std::string(closed ? kThroughput : kMeanTtft), asked, !closed};
+  std::optional<double> floor;
+  if (const schema::ConfigNode* set = scenario.find_path(kFloor)) {
+    if (const Json value = schema::to_json(*set); value.is_number()) floor = value.get<double>();
+  }
+  return {std::move(plan), std::move(points), std::string(closed ? kThroughput : kMeanTtft), asked, !closed, floor};
 }
 
 bool is_load(std::string_view path) {
@@ -146,7 +163,7 @@ Ranking ranking_of(const Sweep& sweep, const FigureTable& figures) {
   ranking.order = figures.ranked(sweep.metric);
   std::vector<std::size_t>& order = ranking.order;
   const auto missed = [&](std::size_t row) {
-    return std::pair(behind(sweep, figures, row), missed_by(sweep, figures, row));
+    return std::tuple(behind(sweep, figures, row), below_floor(sweep, figures, row), missed_by(sweep, figures, row));
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return missed(a) < missed(b); });
   if (order.empty()) return ranking;
@@ -154,7 +171,7 @@ Ranking ranking_of(const Sweep& sweep, const FigureTable& figures) {
   const auto asked = [&](std::size_t row) { return std::isfinite(figures.at(row, kAttainment)); };
   if (sweep.objectives_first && std::any_of(order.begin(), order.end(), asked)) {
     ranking.meeting = static_cast<std::size_t>(std::count_if(
-        order.begin(), order.end(), [&](std::size_t row) { return missed(row) == std::pair(false, 0.0); }));
+        order.begin(), order.end(), [&](std::size_t row) { return missed(row) == std::tuple(false, 0.0, 0.0); }));
   }
   if (sweep.steady_first) {
     for (const planner::sweep::Axis& axis : sweep.plan.design.axes()) {
@@ -171,6 +188,9 @@ Ranking ranking_of(const Sweep& sweep, const FigureTable& figures) {
     const bool printed_alike = printed_figure(sweep.metric, value(row)) == printed_figure(sweep.metric, value(first));
     if (apart <= chance || printed_alike) ranking.even.push_back(row);
   }
+  const auto lossless = [&](std::size_t row) { return figures.lossless(row); };
+  const auto kept = std::find_if(order.begin(), order.end(), lossless);
+  if (kept != order.begin() && kept != order.end()) ranking.lossless = *kept;
   ranking.with_interval = std::isfinite(half_width_of(figures, first, sweep.metric));
   return ranking;
 }
@@ -235,7 +255,9 @@ const Fields<Best>& best_fields() {
         "where requests arrive on their own, unless a metric was asked for"},
        [](const Best& b) { return b.sweep->steady_first; }},
       {"meeting_objectives?",
-       {kCount, "points that 99 % of requests meet their objectives at, where those rank first"},
+       {kCount,
+        "points that 99 % of requests meet their objectives at, where those rank first; a mean task score below "
+        "slo.quality_floor meets none"},
        [](const Best& b) { return b.ranking->meeting; }},
       {"index", {kCount, "number of the best point"}, &Best::point},
       Field<Best>::values("even[]", {kCount, "numbers of the points that the 95 % intervals do not tell from it"},
@@ -244,6 +266,11 @@ const Fields<Best>& best_fields() {
                             for (const std::size_t row : b.ranking->even) even.push_back(b.sweep->points[row].point);
                             return even;
                           }),
+      {"lossless_index?",
+       {kCount, "number of the first point whose output is that of full-KV decoding, where that of the best is not"},
+       [](const Best& b) {
+         return b.ranking->lossless ? std::optional(b.sweep->points[*b.ranking->lossless].point) : std::nullopt;
+       }},
       Field<Best>::values("set.*", {kAny, "value of that axis at the best point"}, &Best::set),
       {"value", {kPlain, "the figure of the best point, in the metric's unit"}, &Best::value}};
   return fields;

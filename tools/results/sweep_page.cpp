@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -76,9 +77,22 @@ bool costs_differ(const FigureTable& figures) {
   return std::max(one, other) > kApart * std::min(one, other);
 }
 
+std::string fidelity(const FigureTable& figures, std::size_t row) {
+  return fidelity_text(figures.lossless(row), figures.at(row, "quality.mean_score"),
+                       figures.at(row, "quality.expected_kl_nats"));
+}
+
+bool any_lossy(const Sweep& sweep, const FigureTable& figures) {
+  for (std::size_t row = 0; row < sweep.points.size(); ++row) {
+    if (!figures.lossless(row)) return true;
+  }
+  return false;
+}
+
 /// What the table shows for some sweeps only.
 struct SomeColumns {
   std::vector<std::string> hits;
+  bool quality = false;
   bool cost = false;
 };
 
@@ -108,13 +122,15 @@ std::vector<Cell> table_row(const Sweep& sweep, const FigureTable& figures, std:
   cells.push_back(percent(figures.at(row, "slo.attainment")));
   cells.push_back(binding(figures, row));
   for (const std::string& name : some.hits) cells.push_back(percent(figures.at(row, name)));
+  if (some.quality) cells.emplace_back(fidelity(figures, row));
   if (some.cost) cells.push_back(dollars(figures.at(row, kCost)));
   if (!has_column(sweep.metric)) cells.push_back(printed_figure(sweep.metric, figures.at(row, sweep.metric)));
   return cells;
 }
 
 Table points_table(const Sweep& sweep, const FigureTable& figures, const Ranking& ranking) {
-  const SomeColumns some{hit_rates(sweep, figures), sweep.metric != kCost && costs_differ(figures)};
+  const SomeColumns some{hit_rates(sweep, figures), any_lossy(sweep, figures),
+                         sweep.metric != kCost && costs_differ(figures)};
   Table t;
   t.header = {"", "point"};
   for (std::string& label : axis_labels(sweep.plan.design.axes())) t.header.push_back(std::move(label));
@@ -122,6 +138,7 @@ Table points_table(const Sweep& sweep, const FigureTable& figures, const Ranking
     t.header.emplace_back(name);
   }
   for (const std::string& name : some.hits) t.header.push_back(hits_title(name));
+  if (some.quality) t.header.emplace_back("quality");
   if (some.cost) t.header.emplace_back("$ per 1M");
   if (!has_column(sweep.metric)) t.header.push_back(sweep.metric);
   t.align.assign(t.header.size(), Align::right);
@@ -218,13 +235,31 @@ std::vector<std::string> unsteady_words(const Sweep& sweep, const FigureTable& f
                       point_numbers(sweep, behind), sweep.points[named].point, figures.unsteady(named))};
 }
 
+/// ", output lossy: task score 0.985 of the full KV's, below slo.quality_floor, 0.99"; empty where it is lossless.
+std::string lossy_words(const Sweep& sweep, const FigureTable& figures, std::size_t row) {
+  if (figures.lossless(row)) return {};
+  const double score = figures.at(row, "quality.mean_score"), nats = figures.at(row, "quality.expected_kl_nats");
+  std::string words = ", output lossy: ";
+  if (!std::isfinite(score)) {
+    return words +
+           (std::isfinite(nats) ? figure(nats) + " nats a request from the full KV's" : "by how much is not known");
+  }
+  words += fmt::format("task score {} of the full KV's", fidelity(figures, row));
+  if (score < sweep.quality_floor.value_or(0))
+    words += fmt::format(", below slo.quality_floor, {:g}", *sweep.quality_floor);
+  return words;
+}
+
 /// Which point is best, by what, and which others may as well be.
 std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figures, const Ranking& ranking) {
   if (ranking.order.empty()) return {fmt::format("no point has a figure {}", sweep.metric)};
   const std::size_t best = ranking.order.front();
-  const std::string of_best = fmt::format("point {} ({}) with {}", sweep.points[best].point,
-                                          sweep.plan.design.describe(sweep.points[best].point),
-                                          printed_figure(sweep.metric, figures.at(best, sweep.metric)));
+  const auto named = [&](std::size_t row) {
+    return fmt::format("point {} ({}) with {}", sweep.points[row].point,
+                       sweep.plan.design.describe(sweep.points[row].point),
+                       printed_figure(sweep.metric, figures.at(row, sweep.metric)));
+  };
+  const std::string of_best = named(best) + lossy_words(sweep, figures, best);
   const std::string by = fmt::format("by the {} {}", less_is_better(sweep.metric) ? "lowest" : "highest", sweep.metric);
   std::vector<std::string> words, unsteady = unsteady_words(sweep, figures, ranking);
   const auto with_unsteady = [&] {
@@ -257,6 +292,9 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
     words.push_back(fmt::format("even with it, {}: {}",
                                 ranking.with_interval ? "within the 95 % intervals" : "as printed",
                                 point_numbers(sweep, ranking.even)));
+  }
+  if (ranking.lossless && marked) {
+    words.push_back(fmt::format("the first whose output is that of full-KV decoding: {}", named(*ranking.lossless)));
   }
   if (marked && !ranking.with_interval && ranking.order.size() > 1) {
     words.emplace_back("of this figure no interval is known: a small lead may be chance");
