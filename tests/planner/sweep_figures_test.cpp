@@ -415,6 +415,9 @@ TEST(SweepQuality, BelowTheFloorMeetsNoObjective) {
   EXPECT_EQ(order(asked_for("{ttft: 2 s, quality_floor: 0.9}")), (Rows{2, 3, 1, 0}));  // the nearest of them first
   const Sweep none = asked_for("{ttft: 2 s, quality_floor: 0.96}");
   EXPECT_EQ(order(none), (Rows{3, 2, 1, 0}));  // of the first nothing is known
+  Sweep varied = asked_for("{quality_floor: 0.9}");
+  varied.plan.design = planner::sweep::Design::grid({planner::sweep::parse_axis("slo.quality_floor=0.1:0.4:0.1")});
+  EXPECT_EQ(ranked_as_asked(varied.plan, varied.points).quality_floor, std::nullopt);
   const Sweep third = asked_for("{ttft: 2 s, quality_floor: 0.9}");
   EXPECT_FALSE(has(sweep_page(third).subtitle, "below slo.quality_floor"));
   Sweep worst = asked_for("{ttft: 2 s, quality_floor: 0.9}");

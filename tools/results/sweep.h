@@ -40,7 +40,8 @@ struct Sweep {
 /// wait for their answers (a closed loop), and by mean TTFT where requests arrive on their own, whose tokens/s are the
 /// traffic's. There a service is asked for: what is in no steady state (planner::unsteady_state), such as a queue that
 /// grows to the end, is behind all that is, meets no objective and is never marked as the best. Where the scenario sets
-/// slo.quality_floor, a mean task score below it is behind all others and meets no objective, either.
+/// slo.quality_floor, the same for all points, a mean task score below it is behind all others and meets no objective,
+/// either.
 Sweep ranked_as_asked(planner::sweep::Plan plan, std::vector<planner::sweep::PointResult> points);
 
 /// A run's figures as one line of JSON: the `result` of a point.

@@ -142,8 +142,10 @@ Sweep ranked_as_asked(planner::sweep::Plan plan, std::vector<planner::sweep::Poi
       (objectives != nullptr && objectives->is_map() && !objectives->entries().empty()) ||
       scenario.find_path("workload.classes") != nullptr ||
       std::any_of(axes.begin(), axes.end(), [](const auto& axis) { return axis.path.starts_with("slo"); });
-  std::optional<double> floor;
-  if (const schema::ConfigNode* set = scenario.find_path(kFloor)) {
+  const bool varies =
+      std::any_of(axes.begin(), axes.end(), [](const auto& axis) { return axis.path == kFloor || axis.path == "slo"; });
+  std::optional<double> floor;  // that of all points
+  if (const schema::ConfigNode* set = varies ? nullptr : scenario.find_path(kFloor)) {
     if (const Json value = schema::to_json(*set); value.is_number()) floor = value.get<double>();
   }
   return {std::move(plan), std::move(points), std::string(closed ? kThroughput : kMeanTtft), asked, !closed, floor};
