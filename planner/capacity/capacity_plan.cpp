@@ -11,6 +11,7 @@
 #include "planner/experiment.h"
 #include "planner/parallel.h"
 #include "planner/plan/changing_rate.h"
+#include "planner/quality_floor.h"
 
 namespace kvsim::planner::capacity {
 namespace {
@@ -194,8 +195,19 @@ const Probe* probe_at(const std::vector<Probe>& probes, double rate, bool passes
   return found == probes.rend() ? nullptr : &*found;
 }
 
-/// As one that cannot run.
-Configuration left_out(Configuration c) {
+/// Why its answers at the sustained rate are not good enough; empty where they are, or no rate is sustained.
+std::string below_floor(const Configuration& c) {
+  const Probe* best = c.sustained();
+  const auto& floor = c.scenario.serving.slo.quality_floor;
+  if (best == nullptr || !floor) return {};
+  if (!best->score) return fmt::format("its task score is not known; slo.quality_floor is {:g}", *floor);
+  if (below_quality_floor(*best->score, *floor) <= 0) return {};
+  return fmt::format("its task score is {:.6g} of the full KV's, in the mean; slo.quality_floor is {:g}", *best->score,
+                     *floor);
+}
+
+/// As one that cannot run, for that reason.
+Configuration left_out(Configuration c, std::string problem) {
   Configuration left;
   left.scenario = std::move(c.scenario);
   left.machine = std::move(c.machine);
@@ -203,7 +215,7 @@ Configuration left_out(Configuration c) {
   left.policy = std::move(c.policy);
   left.sizes = std::move(c.sizes);
   left.placement = c.placement;
-  left.problem = "interrupted before it was done";
+  left.problem = std::move(problem);
   return left;
 }
 
@@ -279,8 +291,9 @@ CapacityPlan plan_capacity(const Scenario& scenario, CapacityRequest request) {
     try {
       if (plan.request.watch) plan.request.watch();
       Evaluation(plan.request, i, jobs_each).run(c);
+      if (std::string bad = below_floor(c); !bad.empty()) c = left_out(std::move(c), std::move(bad));
     } catch (const Stopped&) {
-      c = left_out(std::move(c));
+      c = left_out(std::move(c), "interrupted before it was done");
       ++stopped;
     }
   });

@@ -9,6 +9,7 @@
 #include "models/schema/units.h"
 #include "planner/capacity/fleet.h"
 #include "planner/capacity/run_length.h"
+#include "planner/quality_floor.h"
 #include "sim/reuse/prompt_assembly.h"
 #include "sim/serving/simulation.h"
 #include "sim/systems/systems.h"
@@ -50,7 +51,7 @@ std::string problem_with(const scenario::Scenario& s) {
     const auto& floor = s.serving.slo.quality_floor;
     if (const double score =
             reuse::mean_relative_score(s.serving, s.serving.chunks ? s.serving.chunks->per_request : 0);
-        floor && score < *floor) {
+        floor && below_quality_floor(score, *floor) > 0) {
       return fmt::format(
           "its answers score {:.3f} of those to prompts computed whole, in the mean; slo.quality_floor is {:g}", score,
           *floor);

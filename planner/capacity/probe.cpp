@@ -167,6 +167,8 @@ void summarise(Probe& probe, const Measurements& all, const std::vector<serving:
   constexpr double p99 = 0.99;
   probe.ttft_mean_s = ttft.mean();
   if (quality.count() > 0) probe.quality = quality.mean();
+  const double score = all.quality / static_cast<double>(all.completed_measured);  // not a number where none is known
+  if (std::isfinite(score)) probe.score = score;
   probe.ttft_p99_s = ttft.quantile(p99);
   probe.tpot_p99_s = tpot.quantile(p99);
   probe.sketched = ttft.sketched() || tpot.sketched();

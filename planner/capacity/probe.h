@@ -93,6 +93,7 @@ struct Probe {
   std::int64_t host_peak_bytes = 0;      ///< most bytes of host memory that one replica's KV had reserved
   std::map<std::string, TierUse> tiers;  ///< with placement, by name
   std::optional<double> quality;         ///< with placement: mean score of finished requests, 1 for that of full KV
+  std::optional<double> score;           ///< mean task score of finished requests, 1 for that of full KV; none: unknown
   std::vector<std::string> fallbacks;    ///< figures that had to be replaced, in words
   std::string refusal;                   ///< the first reason of a refused request; empty without one
 };

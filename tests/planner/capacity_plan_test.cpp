@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "models/schema/error.h"
 #include "planner/capacity/rate_search.h"
 #include "planner/experiment.h"
@@ -370,6 +372,27 @@ TEST(Capacity, StoppedBeforeAnythingWasDoneItIsNothing) {
   };
   request.report = [&stop](std::size_t, const Probe&) { stop = true; };
   EXPECT_THROW(quick_plan({}, request), Stopped);
+}
+
+TEST(Capacity, APolicyBelowTheFloorOfQualityIsLeftOut) {
+  const std::vector<std::string> settings{"decode={policy: lossy, compressor: snapkv, keep_ratio: 0.3}"};
+  const CapacityPlan free = quick_plan(settings);
+  ASSERT_GT(free.configurations.front().search.rate, 0);
+  const Probe* at = free.configurations.front().sustained();
+  ASSERT_TRUE(at != nullptr && at->score);
+  EXPECT_LT(*at->score, 1);
+  std::vector<std::string> reached = settings, missed = settings;
+  reached.push_back(fmt::format("slo.quality_floor={}", *at->score));
+  EXPECT_EQ(quick_plan(reached).configurations.front().search.rate, free.configurations.front().search.rate);
+  missed.push_back(fmt::format("slo.quality_floor={}", *at->score + 0.01));
+  try {
+    quick_plan(missed);
+    FAIL() << "planned";
+  } catch (const Infeasible& e) {
+    EXPECT_NE(std::string(e.what()).find(fmt::format("its task score is {:.6g} of the full KV's", *at->score)),
+              std::string::npos)
+        << e.what();
+  }
 }
 
 }  // namespace

@@ -405,24 +405,47 @@ TEST(SweepQuality, BelowTheFloorMeetsNoObjective) {
   const std::vector<planner::sweep::PointResult> points{
       point(0, "40", quality("false", "0.7")), point(1, "30", quality("false", "0.8")),
       point(2, "20", quality("false", "0.95")), point(3, "10", quality("false", "null"))};
-  const auto asked_for = [&points](const char* slo) {
+  const auto asked_for = [&points](const char* slo, const char* axis = "a.b=1,2,3,4") {
     Sweep sweep = sweep_of(points, points.size());
     sweep.plan.resolved = fmt::format("workload:\n  closed: {{concurrency: 1}}\nslo: {}\n", slo);
+    sweep.plan.design = planner::sweep::Design::grid({planner::sweep::parse_axis(axis)});
     return ranked_as_asked(std::move(sweep.plan), std::move(sweep.points));
   };
   const auto order = [](const Sweep& sweep) { return ranking_of(sweep, FigureTable(sweep)).order; };
   EXPECT_EQ(order(asked_for("{ttft: 2 s}")), (Rows{0, 1, 2, 3}));
-  EXPECT_EQ(order(asked_for("{ttft: 2 s, quality_floor: 0.9}")), (Rows{2, 3, 1, 0}));  // the nearest of them first
-  const Sweep none = asked_for("{ttft: 2 s, quality_floor: 0.96}");
-  EXPECT_EQ(order(none), (Rows{3, 2, 1, 0}));  // of the first nothing is known
-  Sweep varied = asked_for("{quality_floor: 0.9}");
-  varied.plan.design = planner::sweep::Design::grid({planner::sweep::parse_axis("slo.quality_floor=0.1:0.4:0.1")});
-  EXPECT_EQ(ranked_as_asked(varied.plan, varied.points).quality_floor, std::nullopt);
   const Sweep third = asked_for("{ttft: 2 s, quality_floor: 0.9}");
-  EXPECT_FALSE(has(sweep_page(third).subtitle, "below slo.quality_floor"));
-  Sweep worst = asked_for("{ttft: 2 s, quality_floor: 0.9}");
+  EXPECT_EQ(order(third), (Rows{2, 1, 0, 3}));  // the nearest of those below; of the last nobody knows
+  EXPECT_TRUE(has(sweep_page(third).subtitle,
+                  "not known to reach slo.quality_floor, and therefore behind all others: points 0, 1, 3"));
+  EXPECT_EQ(order(asked_for("{quality_floor: 0.95000000001}")), (Rows{2, 1, 0, 3}));
+  EXPECT_FALSE(has(sweep_page(asked_for("{quality_floor: 0.95000000001}")).subtitle, "below slo.quality_floor"));
+
+  // An axis may be the floor, or all objectives.
+  EXPECT_EQ(order(asked_for("{quality_floor: 0.9}", "slo.quality_floor=0.6,0.9,0.91,0.92")), (Rows{0, 2, 1, 3}));
+  EXPECT_EQ(order(asked_for("{quality_floor: 0.9}",
+                            "slo={ttft_p99: 1 s},{quality_floor: 0.7},{quality_floor: 1},"
+                            "{ttft_p99: 2 s}")),
+            (Rows{0, 1, 3, 2}));
+
+  Sweep worst = third;
   worst.points = {points[0]};
-  EXPECT_TRUE(has(sweep_page(worst).subtitle, "task score 0.700 of the full KV's, below slo.quality_floor, 0.9"));
+  EXPECT_TRUE(has(sweep_page(worst).subtitle, "task score 0.7 of the full KV's, below slo.quality_floor, 0.9"));
+  worst.points = {points[3]};
+  EXPECT_TRUE(has(sweep_page(worst).subtitle, "; whether it reaches slo.quality_floor, 0.9, is not known"));
+  worst.objectives_first = false;  // a metric was asked for: said, and not ranked by
+  worst.points = points;
+  EXPECT_EQ(order(worst), (Rows{0, 1, 2, 3}));
+  EXPECT_TRUE(has(sweep_page(worst).subtitle, "task score 0.7 of the full KV's, below slo.quality_floor, 0.9"));
+}
+
+TEST(SweepQuality, TheFirstLosslessPointIsNamedWithHowItMisses) {
+  const std::string lossless = quality("true", "1.0", "0.0");
+  Sweep sweep = sweep_of({point(0, "40", quality("false", "0.9")),
+                          point(1, "30", lossless + R"(,"slo":{"attainment":0.25})"), point(2, "20", lossless)},
+                         3);
+  EXPECT_TRUE(has(sweep_page(sweep).subtitle,
+                  "the first whose output is that of full-KV decoding: point 1 (a.b=2) with 30.00, 25.0 % of whose "
+                  "requests meet the objectives"));
 }
 
 }  // namespace

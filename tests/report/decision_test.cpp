@@ -130,6 +130,10 @@ TEST(Decision, WhatWasLeftOutOfASearchIsCounted) {
     d["configurations"].push_back({{"machine", "a100"}, {"cannot_run", "interrupted before it was done"}});
     const Fact f = only({d}, kHowManyGpus);
     EXPECT_TRUE(says(f, "\nLeft out of it: 1 of " + std::to_string(searched + 1) + " configurations;")) << f.detail;
+    EXPECT_FALSE(says(f, "interrupted"));
+    d["details"]["interrupted"] = "1 of 2 configurations was not done, and may be cheaper";
+    EXPECT_TRUE(says(only({d}, kHowManyGpus),
+                     "\nThe search was interrupted: 1 of 2 configurations was not done, and may be cheaper."));
   }
 }
 

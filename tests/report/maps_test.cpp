@@ -157,6 +157,29 @@ TEST(Maps, WhatIsBehindByWhatWasAskedForIsBehindInTheTableAndUnmarked) {
   EXPECT_FALSE(first().at(0).strong);
 }
 
+TEST(Maps, WhatIsBelowTheFloorOfQualityIsBehindInTheTableWhichHasTheQuality) {
+  Json d = sweep_document(3, 1);  // 100, 101, 102 tokens/s
+  const auto points = [&d] { return all<Table>(maps(inputs_of({d}))).at(0); };
+  const auto lacks_quality = [](const Table& t) {
+    return std::find(t.header.begin(), t.header.end(), "quality") == t.header.end();
+  };
+  EXPECT_TRUE(lacks_quality(points()));
+  for (std::size_t i = 0; i < 3; ++i) {
+    d["points"][i]["result"]["quality"] = {{"mean_score", 0.9 - 0.1 * static_cast<double>(i)}, {"lossless", false}};
+  }
+  d["best"]["set"] = d["points"][1]["set"];
+  EXPECT_EQ(points().rows.at(0).at(0).text, "3");
+  EXPECT_EQ(points().rows.at(0).back().text, "0.700");
+  EXPECT_EQ(points().header.back(), "quality");
+  d["resolved_scenario"] = "slo: {quality_floor: 0.8}\n";
+  EXPECT_EQ(points().rows.at(0).at(0).text, "3");  // a metric was asked for
+  d["best"]["objectives_first"] = true;
+  EXPECT_EQ(points().rows.at(0).at(0).text, "2");
+  EXPECT_EQ(points().rows.at(2).at(0).text, "3");
+  const std::string caption = plot_of(maps(inputs_of({d})), "sweep-map").caption;
+  EXPECT_NE(caption.find("(task score 0.8000 of the full KV)"), std::string::npos) << caption;
+}
+
 TEST(Maps, ASweepOfTheLoadMarksNoBest) {
   Json d = sweep_document(3, 1);
   d["axes"] = Json::array({{{"path", "workload.arrivals.rate"}, {"values", {"1/s", "2/s", "4/s"}}}});

@@ -139,6 +139,24 @@ TEST(Swept, AnOutputBelowTheFloorOfQualityIsSaid) {
   EXPECT_TRUE(says(f, "\nIts task score is below slo.quality_floor, 0.95.")) << f.detail;
 }
 
+TEST(Swept, TheFloorOfAPointIsThatOfItsAxis) {
+  Json d = policies();
+  d["resolved_scenario"] = "slo: {quality_floor: 0.95}\n";
+  for (Json& point : d["points"]) {
+    point["result"]["quality"] = {{"mean_score", 0.9}, {"lossless", false}};
+    point["set"]["slo.quality_floor"] = 0.9;
+  }
+  EXPECT_FALSE(says(only({d}, kWhichPolicy), "quality_floor"));
+  for (Json& point : d["points"]) point["result"]["quality"]["mean_score"] = nullptr;
+  EXPECT_TRUE(says(only({d}, kWhichPolicy), "\nWhether its task score reaches slo.quality_floor, 0.9, is not known."));
+}
+
+TEST(Swept, PointsWithoutTheFigureWereSimulatedAllTheSame) {
+  Json d = draft_lengths(0.1);
+  for (Json& point : d["points"]) point["result"] = {{"throughput", {{"output_tokens_per_s", nullptr}}}};
+  EXPECT_EQ(only({d}, kWhichPlan).answer, "no point of the sweep has a figure to rank by");
+}
+
 /// Two policies at two rates of arrivals: 100 and 102 tokens/s at the lower one, 101 and 103 at the higher.
 Json policies_at_rates() {
   Json d = sweep_document(2, 2);

@@ -42,6 +42,9 @@ TEST(CapacityDecision, SaysHowManyConfigurationsWereNotDone) {
   plan.stopped = 3;
   const std::string said = "Interrupted: 3 of 5 configurations were not done, and any of them may be cheaper.";
   EXPECT_EQ(results::capacity_decision(plan).at(1), said);
+  plan.stopped = 1;
+  EXPECT_EQ(results::capacity_decision(plan).at(1),
+            "Interrupted: 1 of 5 configurations was not done, and may be cheaper.");
   plan.stopped = 0;
   EXPECT_NE(results::capacity_decision(plan).at(1), said);
 }

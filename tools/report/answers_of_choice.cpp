@@ -88,6 +88,9 @@ std::string objectives_of_policies(const Inputs::Compared& compared, std::size_t
 /// A line that says that an output is worse than is asked for; empty where it is not.
 std::string floor_words(const Json& result, std::optional<double> floor) {
   if (!below_floor(result, floor)) return {};
+  if (!std::isfinite(score_of(result))) {
+    return fmt::format("\nWhether its task score reaches slo.quality_floor, {}, is not known.", plain(*floor));
+  }
   return fmt::format("\nIts task score is below slo.quality_floor, {}.", plain(*floor));
 }
 
@@ -179,12 +182,13 @@ std::vector<Choice> choices_of(const Json& sweep) {
   const std::string metric = text(sweep, {"best", "metric"});
   const Order order = order_of(sweep);
   const bool objectives = !objectives_words(sweep).empty();
-  const std::optional<double> floor = order.knows_quality ? std::nullopt : quality_floor(sweep);
+  const std::optional<double> asked = order.knows_quality ? std::nullopt : quality_floor(sweep);
   const bool service = asks_for_service(sweep);
   const std::vector<std::string> traffic = traffic_of(sweep);
-  const auto behind = [&](const Json& result) {
+  const auto behind = [&](const Json& result, const Json& set) {
     if (service && !unsteady_state(result).empty()) return 2;
     const double met = objectives ? number(result, {"slo", "attainment"}).value_or(0) : 1;
+    const auto floor = order.knows_quality ? std::nullopt : results::quality_floor_at(set, asked);
     return met >= kMetByEnough && !below_floor(result, floor) ? 0 : 1;
   };
   std::vector<Choice> choices;
@@ -204,7 +208,7 @@ std::vector<Choice> choices_of(const Json& sweep) {
     const std::string policy = setting_text(set, ".policy", false);
     if (choices.size() == 1 && own->points.empty()) first_policy = policy;
     own->points.push_back(&point);
-    own->candidates.push_back({&result, value, behind(result), !policy.empty() && policy == first_policy});
+    own->candidates.push_back({&result, value, behind(result, set), !policy.empty() && policy == first_policy});
   }
   for (Choice& c : choices) c.chosen = chosen_of(c.candidates, order);
   return choices;
@@ -247,7 +251,6 @@ Fact swept_over_traffic(const Json& sweep, const char* question, const std::vect
   const bool of_policy = question == std::string_view(kWhichPolicy);
   const std::string metric = text(sweep, {"best", "metric"});
   const bool objectives = !objectives_words(sweep).empty();
-  const std::optional<double> floor = quality_floor(sweep);
   Fact f{question, "", "", "maps"};
   const std::string paths = listed(traffic_of(sweep));
   f.detail = fmt::format("No point is best: {} is the traffic, of which less is always easier. At each:", paths);
@@ -265,7 +268,9 @@ Fact swept_over_traffic(const Json& sweep, const char* question, const std::vect
       f.detail += fmt::format("; {} of its requests met the objectives",
                               met_text(number_or_nan(result, {"slo", "attainment"})));
     }
-    if (below_floor(result, floor)) f.detail += fmt::format("; below slo.quality_floor, {}", plain(*floor));
+    if (const auto floor = quality_floor(sweep, c.point()); below_floor(result, floor)) {
+      f.detail += fmt::format("; not known to reach slo.quality_floor, {}", plain(*floor));
+    }
     if (const std::string why = unsteady_state(result); !why.empty()) f.detail += "; no steady state: " + why;
     f.detail += "." + on_one_line(other_qualities(c, sweep, of_policy));
   }
@@ -285,8 +290,12 @@ Fact swept(const Json& sweep, const char* question) {
   const std::string objectives = objectives_words(sweep);
   const Order order = order_of(sweep);
   const std::vector<Choice> choices = choices_of(sweep);
-  if (choices.empty())
+  if (choices.empty()) {
+    const Json& points = at(sweep, {"points"});
+    const bool any = std::any_of(points.begin(), points.end(), [](const Json& p) { return has(p, {"result"}); });
+    if (any) return {question, "no point of the sweep has a figure to rank by", "Did a request finish?", "maps"};
     return {question, "no point of the sweep can be simulated", "The reasons are listed with it.", "maps"};
+  }
   std::size_t simulated = 0;
   for (const Choice& c : choices) simulated += c.points.size();
   std::string others;
@@ -308,7 +317,7 @@ Fact swept(const Json& sweep, const char* question) {
       "maps"};
   f.detail += other_qualities(choice, sweep, of_policy);
   f.detail += others;
-  f.detail += floor_words(*best.result, quality_floor(sweep));
+  f.detail += floor_words(*best.result, quality_floor(sweep, choice.point()));
   if (!objectives.empty()) {
     f.detail += fmt::format("\n{} of its requests met the objectives ({}).",
                             met_text(number(*best.result, {"slo", "attainment"}).value_or(0)), objectives);

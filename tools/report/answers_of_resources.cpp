@@ -48,7 +48,9 @@ std::string left_out_line(const Json& capacity) {
   const auto left =
       std::count_if(all.begin(), all.end(), [](const Json& c) { return !text(c, {"cannot_run"}).empty(); });
   if (left == 0) return {};
-  return fmt::format("\nLeft out of it: {} of {} configurations; the table of costs says why.", left, all.size());
+  const std::string interrupted = text(capacity, {"details", "interrupted"});
+  return fmt::format("\nLeft out of it: {} of {} configurations; the table of costs says why.{}", left, all.size(),
+                     interrupted.empty() ? "" : fmt::format("\nThe search was interrupted: {}.", interrupted));
 }
 
 /// 0 where there is none, or no number that could be one.

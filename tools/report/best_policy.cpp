@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "planner/quality_floor.h"
 #include "tools/report/documents.h"
 #include "tools/report/parts.h"
 #include "tools/results/numbers.h"
@@ -85,7 +86,7 @@ bool meets_objectives(const Json& result) {
 }
 
 bool below_floor(const Json& result, std::optional<double> floor) {
-  return floor && score_of(result) < *floor;
+  return floor && planner::below_quality_floor(score_of(result), *floor) > 0;
 }
 
 Bests bests_of(const std::vector<Candidate>& candidates, const Order& order) {

@@ -38,7 +38,7 @@ using results::kMetByEnough;
 /// Whether so many of a run's requests met the objectives that it may be recommended; true where there are none.
 [[nodiscard]] bool meets_objectives(const Json& result);
 
-/// Whether its task score is below slo.quality_floor, which is none where `floor` is none.
+/// Whether its task score is below slo.quality_floor, or not known; never where `floor` is none.
 [[nodiscard]] bool below_floor(const Json& result, std::optional<double> floor);
 
 /// One of those that are chosen among: a run of a comparison, or a point of a sweep.

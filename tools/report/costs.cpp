@@ -98,7 +98,7 @@ void add_machines(Section& s, const Json& capacity) {
                                                                {"output"}});
   for (const Json& c : at(capacity, {"configurations"})) {
     std::string misses = text(c, {"limited_by"});
-    if (const std::string problem = text(c, {"cannot_run"}); !problem.empty()) misses = "cannot run: " + problem;
+    if (const std::string problem = text(c, {"cannot_run"}); !problem.empty()) misses = "left out: " + problem;
     t.rows.push_back({machine_of(c), text(c, {"policy"}), rate(number_or_nan(c, {"rate_per_replica"})),
                       cell(number_or_nan(c, {"rate_per_gpu"}), results::figure),
                       cell(number_or_nan(c, {"tokens_per_s"}), results::figure),

@@ -16,6 +16,7 @@
 #include "models/schema/yaml.h"
 #include "tools/results/numbers.h"
 #include "tools/results/result_document.h"
+#include "tools/results/sweep.h"
 
 namespace kvsim::report {
 namespace {
@@ -215,6 +216,10 @@ std::string objectives_words(const Json& document) {
 
 std::optional<double> quality_floor(const Json& document) {
   return number(resolved_section(document, "slo"), {"slo", "quality_floor"});
+}
+
+std::optional<double> quality_floor(const Json& sweep, const Json& point) {
+  return results::quality_floor_at(at(point, {"set"}), quality_floor(sweep));
 }
 
 std::string unsteady_state(const Json& result) {

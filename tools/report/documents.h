@@ -46,6 +46,8 @@ struct Objectives {
 /// slo.quality_floor, the least task score that is asked for, relative to the full KV's; none where the scenario sets
 /// none.
 [[nodiscard]] std::optional<double> quality_floor(const Json& document);
+/// The same at a point of a sweep, an axis of which may set it.
+[[nodiscard]] std::optional<double> quality_floor(const Json& sweep, const Json& point);
 
 /// Why what a run measured is no steady state, in words; empty where nothing speaks against one.
 [[nodiscard]] std::string unsteady_state(const Json& result);

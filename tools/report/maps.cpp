@@ -3,10 +3,14 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "planner/quality_floor.h"
+#include "tools/report/answers.h"
+#include "tools/report/best_policy.h"
 #include "tools/report/documents.h"
 #include "tools/report/parts.h"
 #include "tools/report/report.h"
@@ -81,13 +85,26 @@ void add_plan(Section& s, const Json& plan, std::size_t index) {
 
 using results::is_load;
 
+bool is_lossy(const Json& point) {
+  const Json& quality = at(point, {"result", "quality"});
+  return has(quality, {"lossless"}) && !truth(quality, {"lossless"});
+}
+
+/// " (task score 0.966 of the full KV)"; empty where the output is lossless.
+std::string lossy_words(const Json* point) {
+  if (point == nullptr || !is_lossy(*point)) return {};
+  return fmt::format(" ({})", output_words(at(*point, {"result"})));
+}
+
 struct SweepView {
   const Json& sweep;
   std::string metric;
   std::string set;  ///< of the best point
   bool less;        ///< is better
   bool objectives_first, steady_first;
-  bool marked = true;  ///< whether a point is the best: none is where all are behind
+  bool marked = true;          ///< whether a point is the best: none is where all are behind
+  const Json* best = nullptr;  ///< it, or the first; null: none
+  std::optional<double> floor;
 
   explicit SweepView(const Json& document)
       : sweep(document),
@@ -95,22 +112,28 @@ struct SweepView {
         set(at(document, {"best", "set"}).dump()),
         less(text(document, {"best", "order"}) == "lowest"),
         objectives_first(truth(document, {"best", "objectives_first"})),
-        steady_first(truth(document, {"best", "steady_first"})) {
+        steady_first(truth(document, {"best", "steady_first"})),
+        floor(quality_floor(document)) {
     if (metric.empty()) metric = "throughput.output_tokens_per_s";
     for (const Json& point : at(sweep, {"points"})) {
-      if (at(point, {"set"}).dump() == set) marked = !behind(point).first;
+      if (at(point, {"set"}).dump() != set) continue;
+      marked = !std::get<0>(behind(point));
+      best = &point;
     }
   }
-  /// How far a point is behind others by what was asked for, whatever its figure: no steady state, then by how much too
-  /// few requests met the objectives.
-  [[nodiscard]] std::pair<bool, double> behind(const Json& point) const {
+  using Behind = std::tuple<bool, double, double>;
+  /// How far a point is behind others by what was asked for, whatever its figure: no steady state, then by how much its
+  /// score is below the floor, then by how much too few requests met the objectives. As ranking_of() has it.
+  [[nodiscard]] Behind behind(const Json& point) const {
     const Json& result = at(point, {"result"});
     const double met = objectives_first ? number(result, {"slo", "attainment"}).value_or(1) : 1;
-    return {steady_first && !unsteady_state(result).empty(), std::max(0.0, results::kMetByEnough - met)};
+    const auto own = objectives_first ? results::quality_floor_at(at(point, {"set"}), floor) : std::nullopt;
+    return {steady_first && !unsteady_state(result).empty(),
+            own ? planner::below_quality_floor(score_of(result), *own) : 0, std::max(0.0, results::kMetByEnough - met)};
   }
   [[nodiscard]] double figure(const Json& point) const { return figure_at(at(point, {"result"}), metric); }
   /// The smaller, the better. Precondition: it has the figure.
-  [[nodiscard]] std::pair<std::pair<bool, double>, double> rank(const Json& point) const {
+  [[nodiscard]] std::pair<Behind, double> rank(const Json& point) const {
     return {behind(point), less ? figure(point) : -figure(point)};
   }
   [[nodiscard]] std::string best_text() const {
@@ -120,7 +143,8 @@ struct SweepView {
     }
     if (!marked) return "none, for no point is in a steady state";
     return said.empty() ? "no point could be simulated"
-                        : fmt::format("{}: {}", said, printed(metric, number_or_nan(sweep, {"best", "value"})));
+                        : fmt::format("{}: {}{}", said, printed(metric, number_or_nan(sweep, {"best", "value"})),
+                                      lossy_words(best));
   }
 };
 
@@ -210,7 +234,7 @@ class GridMap {
     for (const Json& point : at(view_.sweep, {"points"})) {
       if (slice_ == nullptr) {
         if (view_.marked && at(point, {"set"}).dump() == view_.set) found = &point;
-      } else if (belongs(point) && std::isfinite(view_.figure(point)) && !view_.behind(point).first &&
+      } else if (belongs(point) && std::isfinite(view_.figure(point)) && !std::get<0>(view_.behind(point)) &&
                  (found == nullptr || view_.rank(point) < view_.rank(*found))) {
         found = &point;
       }
@@ -221,7 +245,8 @@ class GridMap {
   [[nodiscard]] std::string framed_text(const Json* framed) const {
     if (slice_ == nullptr) return fmt::format("Framed: the best, {}. ", view_.best_text());
     if (framed == nullptr) return "";
-    return fmt::format("Framed: the best with {}, {}. ", slice_->words(), printed(view_.metric, view_.figure(*framed)));
+    return fmt::format("Framed: the best with {}, {}{}. ", slice_->words(),
+                       printed(view_.metric, view_.figure(*framed)), lossy_words(framed));
   }
 
   void draw(plot::HeatMap& map, const Json& point, bool framed) const {
@@ -405,6 +430,8 @@ void add_points(Section& s, const SweepView& view) {
   for (const char* header : {"output tokens/s", "TTFT p50", "TTFT p99", "TPOT p50", "TPOT p99", "within SLO"}) {
     t.add({header, true});
   }
+  const bool lossy = std::any_of(ranked.begin(), ranked.end(), [](const Json* point) { return is_lossy(*point); });
+  if (lossy) t.add({"quality", true});
   const bool shown = std::find(t.header.begin(), t.header.end(), metric_name(view.metric)) != t.header.end();
   if (!shown) t.add({metric_name(view.metric), true});
   for (std::size_t i = 0; i < std::min(most, ranked.size()); ++i) {
@@ -420,6 +447,10 @@ void add_points(Section& s, const SweepView& view) {
       row.push_back(cell(figure_at(result, path), results::seconds));
     }
     row.push_back(cell(figure_at(result, "slo.attainment"), results::percent));
+    if (lossy) {
+      row.emplace_back(
+          results::fidelity_text(is_lossless(result), score_of(result), figure_at(result, "quality.expected_kl_nats")));
+    }
     const double value = view.figure(*ranked[i]);
     if (row.size() < t.align.size()) row.push_back({printed(view.metric, value), value});
     if (i == 0 && view.marked && !over_load) {

@@ -257,6 +257,16 @@ std::vector<std::string> names_of(const CapacityPlan& plan) {
   return names;
 }
 
+namespace {
+
+std::string interrupted_sentence(const CapacityPlan& plan) {
+  return fmt::format("{} of {} configurations {} not done, and {}may be cheaper", plan.stopped,
+                     plan.configurations.size(), plan.stopped == 1 ? "was" : "were",
+                     plan.stopped == 1 ? "" : "any of them ");
+}
+
+}  // namespace
+
 std::vector<std::string> capacity_decision(const CapacityPlan& plan) {
   const Configuration& c = plan.configurations.front();
   std::vector<std::string> lines;
@@ -284,8 +294,7 @@ std::vector<std::string> capacity_decision(const CapacityPlan& plan) {
                     figure(tokens), dollars(c.usd_per_million), differs));
   }
   if (plan.stopped > 0) {
-    lines.push_back(fmt::format("Interrupted: {} of {} configurations were not done, and any of them may be cheaper.",
-                                plan.stopped, plan.configurations.size()));
+    lines.push_back(fmt::format("Interrupted: {}.", interrupted_sentence(plan)));
   }
   lines.push_back(margin_sentence(c, plan.request.model_confidence));
   if (std::string other = cheapest_in_spite_of_error(plan); !other.empty()) lines.push_back(std::move(other));
@@ -343,7 +352,10 @@ List capacity_remarks(const CapacityPlan& plan) {
                                        c.failed_sizes == std::vector<std::int64_t>{1} ? "" : "s", c.machine));
     }
     if (const std::string difference = output_differs(c.scenario); !difference.empty()) {
-      list.items.push_back(fmt::format("{}: not lossless: {}", name, difference));
+      const Probe* p = c.sustained();
+      list.items.push_back(fmt::format(
+          "{}: not lossless: {}{}", name, difference,
+          p != nullptr && p->score ? fmt::format("; its mean task score is {:.3f} of the full KV's", *p->score) : ""));
     }
     if (!c.problem.empty()) list.items.push_back(fmt::format("{}: left out: {}", name, c.problem));
     if (c.problem.empty() && c.search.rate <= 0) {
@@ -465,6 +477,7 @@ std::vector<std::pair<std::string, std::string>> capacity_definitions(const Capa
                       "DRAM for 90 % of its hits and SSD for the older blocks; for the whole traffic, however many "
                       "replicas share it. What a hit saves is simulated where a scenario has `placement`");
   }
+  if (plan.stopped > 0) list.emplace_back("interrupted", interrupted_sentence(plan));
   return list;
 }
 

@@ -33,15 +33,13 @@ struct Sweep {
   std::string metric{kThroughput};                  ///< dotted path of the figure that ranks
   bool objectives_first = false;                    ///< what misses its objectives ranks behind what meets them
   bool steady_first = false;                        ///< what is in no steady state ranks behind what is
-  std::optional<double> quality_floor{};  ///< a mean task score below it misses the objectives; none: none does
 };
 
 /// A sweep ranked by what its scenario asks for: what meets the objectives first, then by output tokens/s where clients
 /// wait for their answers (a closed loop), and by mean TTFT where requests arrive on their own, whose tokens/s are the
 /// traffic's. There a service is asked for: what is in no steady state (planner::unsteady_state), such as a queue that
-/// grows to the end, is behind all that is, meets no objective and is never marked as the best. Where the scenario sets
-/// slo.quality_floor, the same for all points, a mean task score below it is behind all others and meets no objective,
-/// either.
+/// grows to the end, is behind all that is, meets no objective and is never marked as the best. Behind the others
+/// is, too, and meets no objective, what has a mean task score below slo.quality_floor, or one that nobody knows.
 Sweep ranked_as_asked(planner::sweep::Plan plan, std::vector<planner::sweep::PointResult> points);
 
 /// A run's figures as one line of JSON: the `result` of a point.
@@ -49,6 +47,9 @@ std::string encoded_figures(scenario::Scenario scenario, planner::ExperimentResu
 
 /// The last step of each path where that tells them apart, else the whole path.
 std::vector<std::string> axis_labels(const std::vector<planner::sweep::Axis>& axes);
+
+/// slo.quality_floor at a point with these axes ({path: value}), where the scenario before anything varies has `own`.
+std::optional<double> quality_floor_at(const Json& set, std::optional<double> own);
 
 /// The figures as a table: a column a figure, a row a point. NaN where a point has none.
 class FigureTable {
@@ -62,6 +63,10 @@ class FigureTable {
   [[nodiscard]] const std::string& unsteady(std::size_t row) const { return unsteady_[row]; }
   /// Whether every output is that of full-KV decoding; true of what was not simulated.
   [[nodiscard]] bool lossless(std::size_t row) const { return lossless_[row]; }
+  /// slo.quality_floor there; none where it is not set.
+  [[nodiscard]] std::optional<double> floor(std::size_t row) const { return floors_[row]; }
+  /// By how much its mean task score is below that (planner::below_quality_floor); 0 without one.
+  [[nodiscard]] double below_floor(std::size_t row) const;
   /// Rows by rank; those without the figure are left out. Equal figures: the smaller number first.
   [[nodiscard]] std::vector<std::size_t> ranked(std::string_view metric) const;
 
@@ -72,6 +77,7 @@ class FigureTable {
   std::vector<std::vector<double>> rows_;
   std::vector<std::string> unsteady_;
   std::vector<bool> lossless_;
+  std::vector<std::optional<double>> floors_;
 };
 
 /// The points by rank.

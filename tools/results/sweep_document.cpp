@@ -13,6 +13,7 @@
 #include "models/schema/spelling.h"
 #include "models/schema/units.h"
 #include "models/schema/yaml.h"
+#include "planner/quality_floor.h"
 #include "tools/results/fields.h"
 #include "tools/results/figure_rows.h"
 #include "tools/results/metrics.h"
@@ -22,8 +23,46 @@
 namespace kvsim::results {
 namespace {
 
+using planner::sweep::Axis;
+using planner::sweep::Design;
+using planner::sweep::PointResult;
+
+constexpr const char* kFloor = "slo.quality_floor";
+constexpr const char* kObjectives = "slo";
+
 std::string last_step(const std::string& path) {
   return path.substr(path.rfind('.') + 1);
+}
+
+/// A YAML value as JSON: numbers and truth values as such, quantities as text.
+Json typed(const std::string& value) {
+  return schema::to_json(schema::read_yaml(value, "value"));
+}
+
+/// The values of all axes, converted once.
+std::vector<std::vector<Json>> typed_values(const Design& design) {
+  std::vector<std::vector<Json>> all;
+  for (const Axis& axis : design.axes()) {
+    std::vector<Json>& values = all.emplace_back();
+    for (const std::string& value : axis.values) values.push_back(typed(value));
+  }
+  return all;
+}
+
+Json set_of(const Design& design, const std::vector<std::vector<Json>>& values, std::size_t point) {
+  Json set = Json::object();
+  const std::vector<std::uint32_t> numbers = design.at(point);
+  for (std::size_t a = 0; a < numbers.size(); ++a) set[design.axes()[a].path] = values[a][numbers[a]];
+  return set;
+}
+
+std::optional<double> own_floor(const planner::sweep::Plan& plan) {
+  if (plan.resolved.empty()) return std::nullopt;
+  const schema::ConfigNode scenario = schema::read_yaml(plan.resolved, "");
+  const schema::ConfigNode* floor = scenario.find_path(kFloor);
+  if (floor == nullptr) return std::nullopt;
+  const Json value = schema::to_json(*floor);
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
 }
 
 }  // namespace
@@ -43,12 +82,24 @@ std::vector<std::string> axis_labels(const std::vector<planner::sweep::Axis>& ax
   return result;
 }
 
+std::optional<double> quality_floor_at(const Json& set, std::optional<double> own) {
+  const auto number = [](const Json& value) {
+    return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+  };
+  if (set.contains(kFloor)) return number(set[kFloor]);
+  if (!set.contains(kObjectives)) return own;
+  return number(set[kObjectives].is_object() ? set[kObjectives].value("quality_floor", Json()) : Json());
+}
+
 FigureTable::FigureTable(const Sweep& sweep) {
+  const std::optional<double> floor = own_floor(sweep.plan);
+  const std::vector<std::vector<Json>> values = typed_values(sweep.plan.design);
   std::unordered_map<std::string, std::size_t> columns;
   for (const planner::sweep::PointResult& point : sweep.points) {
     std::vector<double>& row = rows_.emplace_back(names_.size(), kNone);
     std::string& unsteady = unsteady_.emplace_back();
     lossless_.push_back(true);
+    floors_.push_back(quality_floor_at(set_of(sweep.plan.design, values, point.point), floor));
     if (!point.simulated()) continue;
     const Json result = Json::parse(point.result);
     const Json::json_pointer why("/requests/unsteady_state");
@@ -85,6 +136,11 @@ double FigureTable::at(std::size_t row, std::string_view name) const {
   return at && *at < rows_[row].size() ? rows_[row][*at] : kNone;  // earlier rows are shorter than later ones
 }
 
+double FigureTable::below_floor(std::size_t row) const {
+  if (!floors_[row] || lossless_[row]) return 0;
+  return planner::below_quality_floor(at(row, "quality.mean_score"), *floors_[row]);
+}
+
 std::vector<std::size_t> FigureTable::ranked(std::string_view metric) const {
   std::vector<std::pair<double, std::size_t>> order;
   for (std::size_t row = 0; row < rows_.size(); ++row) {
@@ -100,19 +156,11 @@ std::vector<std::size_t> FigureTable::ranked(std::string_view metric) const {
 namespace {
 
 constexpr std::string_view kAttainment = "slo.attainment";
-constexpr std::string_view kScore = "quality.mean_score";
-constexpr std::string_view kFloor = "slo.quality_floor";
 
 /// 0 where the objectives are met or do not count, else by how much too few requests meet them.
 double missed_by(const Sweep& sweep, const FigureTable& figures, std::size_t row) {
   const double attained = figures.at(row, kAttainment);
   return sweep.objectives_first && attained < kMetByEnough ? kMetByEnough - attained : 0;
-}
-
-/// 0 where the score is as high as is asked for, or is not known; else by how much it is too low.
-double below_floor(const Sweep& sweep, const FigureTable& figures, std::size_t row) {
-  const double score = figures.at(row, kScore);
-  return sweep.quality_floor && score < *sweep.quality_floor ? *sweep.quality_floor - score : 0;
 }
 
 /// Half of the 95 % interval; not a number where none is known. What is divided by tokens/s, or proportional to them,
@@ -142,13 +190,7 @@ Sweep ranked_as_asked(planner::sweep::Plan plan, std::vector<planner::sweep::Poi
       (objectives != nullptr && objectives->is_map() && !objectives->entries().empty()) ||
       scenario.find_path("workload.classes") != nullptr ||
       std::any_of(axes.begin(), axes.end(), [](const auto& axis) { return axis.path.starts_with("slo"); });
-  const bool varies =
-      std::any_of(axes.begin(), axes.end(), [](const auto& axis) { return axis.path == kFloor || axis.path == "slo"; });
-  std::optional<double> floor;  // that of all points
-  if (const schema::ConfigNode* set = varies ? nullptr : scenario.find_path(kFloor)) {
-    if (const Json value = schema::to_json(*set); value.is_number()) floor = value.get<double>();
-  }
-  return {std::move(plan), std::move(points), std::string(closed ? kThroughput : kMeanTtft), asked, !closed, floor};
+  return {std::move(plan), std::move(points), std::string(closed ? kThroughput : kMeanTtft), asked, !closed};
 }
 
 bool is_load(std::string_view path) {
@@ -165,7 +207,8 @@ Ranking ranking_of(const Sweep& sweep, const FigureTable& figures) {
   ranking.order = figures.ranked(sweep.metric);
   std::vector<std::size_t>& order = ranking.order;
   const auto missed = [&](std::size_t row) {
-    return std::tuple(behind(sweep, figures, row), below_floor(sweep, figures, row), missed_by(sweep, figures, row));
+    return std::tuple(behind(sweep, figures, row), sweep.objectives_first ? figures.below_floor(row) : 0.0,
+                      missed_by(sweep, figures, row));
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return missed(a) < missed(b); });
   if (order.empty()) return ranking;
@@ -198,32 +241,6 @@ Ranking ranking_of(const Sweep& sweep, const FigureTable& figures) {
 }
 
 namespace {
-
-using planner::sweep::Axis;
-using planner::sweep::Design;
-using planner::sweep::PointResult;
-
-/// A YAML value as JSON: numbers and truth values as such, quantities as text.
-Json typed(const std::string& value) {
-  return schema::to_json(schema::read_yaml(value, "value"));
-}
-
-/// The values of all axes, converted once.
-std::vector<std::vector<Json>> typed_values(const Design& design) {
-  std::vector<std::vector<Json>> all;
-  for (const Axis& axis : design.axes()) {
-    std::vector<Json>& values = all.emplace_back();
-    for (const std::string& value : axis.values) values.push_back(typed(value));
-  }
-  return all;
-}
-
-Json set_of(const Design& design, const std::vector<std::vector<Json>>& values, std::size_t point) {
-  Json set = Json::object();
-  const std::vector<std::uint32_t> numbers = design.at(point);
-  for (std::size_t a = 0; a < numbers.size(); ++a) set[design.axes()[a].path] = values[a][numbers[a]];
-  return set;
-}
 
 std::string point_line(const PointResult& point, const Json& set) {
   std::string line = fmt::format(R"({{"index":{},"set":{},"status":"{}",)", point.point, set.dump(),
@@ -259,7 +276,7 @@ const Fields<Best>& best_fields() {
       {"meeting_objectives?",
        {kCount,
         "points that 99 % of requests meet their objectives at, where those rank first; a mean task score below "
-        "slo.quality_floor meets none"},
+        "slo.quality_floor, or one that is not known, meets none"},
        [](const Best& b) { return b.ranking->meeting; }},
       {"index", {kCount, "number of the best point"}, &Best::point},
       Field<Best>::values("even[]", {kCount, "numbers of the points that the 95 % intervals do not tell from it"},
@@ -269,7 +286,9 @@ const Fields<Best>& best_fields() {
                             return even;
                           }),
       {"lossless_index?",
-       {kCount, "number of the first point whose output is that of full-KV decoding, where that of the best is not"},
+       {kCount,
+        "number of the first point whose output is that of full-KV decoding, where that of the best is not; "
+        "whether or not it meets the objectives"},
        [](const Best& b) {
          return b.ranking->lossless ? std::optional(b.sweep->points[*b.ranking->lossless].point) : std::nullopt;
        }},

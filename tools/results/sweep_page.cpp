@@ -198,7 +198,7 @@ std::string design_line(const Sweep& sweep) {
     for (const Axis& axis : plan.design.axes()) sizes.push_back(axis.values.size());
     line = fmt::format("grid of {} point{}", fmt::join(sizes, " x "), plan.design.size() == 1 ? "" : "s");
   } else {
-    line = fmt::format("{} points {}", plan.design.size(),
+    line = fmt::format("{} {}", counted(plan.design.size(), "point"),
                        plan.design.kind() == DesignKind::list ? "from a file" : "of a Latin hypercube");
   }
   if (!plan.shard.whole()) line += fmt::format(", shard {} of them", planner::sweep::to_string(plan.shard));
@@ -236,18 +236,37 @@ std::vector<std::string> unsteady_words(const Sweep& sweep, const FigureTable& f
 }
 
 /// ", output lossy: task score 0.985 of the full KV's, below slo.quality_floor, 0.99"; empty where it is lossless.
-std::string lossy_words(const Sweep& sweep, const FigureTable& figures, std::size_t row) {
+std::string lossy_words(const FigureTable& figures, std::size_t row) {
   if (figures.lossless(row)) return {};
   const double score = figures.at(row, "quality.mean_score"), nats = figures.at(row, "quality.expected_kl_nats");
+  const std::optional<double> floor = figures.floor(row);
   std::string words = ", output lossy: ";
   if (!std::isfinite(score)) {
-    return words +
-           (std::isfinite(nats) ? figure(nats) + " nats a request from the full KV's" : "by how much is not known");
+    words += std::isfinite(nats) ? figure(nats) + " nats a request from the full KV's" : "by how much is not known";
+    return words + (floor ? fmt::format("; whether it reaches slo.quality_floor, {:g}, is not known", *floor) : "");
   }
-  words += fmt::format("task score {} of the full KV's", fidelity(figures, row));
-  if (score < sweep.quality_floor.value_or(0))
-    words += fmt::format(", below slo.quality_floor, {:g}", *sweep.quality_floor);
-  return words;
+  const bool below = figures.below_floor(row) > 0;
+  words += fmt::format("task score {} of the full KV's", below ? fmt::format("{:.6g}", score) : fidelity(figures, row));
+  return words + (below ? fmt::format(", below slo.quality_floor, {:g}", *floor) : "");
+}
+
+/// Which points have outputs worse than is asked for, where the best has not.
+std::vector<std::string> floor_words(const Sweep& sweep, const FigureTable& figures, const Ranking& ranking) {
+  if (!sweep.objectives_first || figures.below_floor(ranking.order.front()) > 0) return {};
+  std::vector<std::size_t> below;
+  for (const std::size_t row : ranking.order) {
+    if (figures.below_floor(row) > 0) below.push_back(row);
+  }
+  if (below.empty()) return {};
+  return {fmt::format("not known to reach slo.quality_floor, and therefore behind all others: {}",
+                      point_numbers(sweep, below))};
+}
+
+/// Of a point that is named beside the best.
+std::string state_words(const FigureTable& figures, std::size_t row) {
+  if (!figures.unsteady(row).empty()) return ", in no steady state";
+  const double met = figures.at(row, "slo.attainment");
+  return met < kMetByEnough ? fmt::format(", {} of whose requests meet the objectives", percent(met)) : std::string();
 }
 
 /// Which point is best, by what, and which others may as well be.
@@ -259,10 +278,15 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
                        sweep.plan.design.describe(sweep.points[row].point),
                        printed_figure(sweep.metric, figures.at(row, sweep.metric)));
   };
-  const std::string of_best = named(best) + lossy_words(sweep, figures, best);
+  const std::string of_best = named(best) + lossy_words(figures, best);
   const std::string by = fmt::format("by the {} {}", less_is_better(sweep.metric) ? "lowest" : "highest", sweep.metric);
   std::vector<std::string> words, unsteady = unsteady_words(sweep, figures, ranking);
   const auto with_unsteady = [&] {
+    if (ranking.lossless && ranking.load.empty()) {
+      words.push_back(fmt::format("the first whose output is that of full-KV decoding: {}{}", named(*ranking.lossless),
+                                  state_words(figures, *ranking.lossless)));
+    }
+    for (std::string& said : floor_words(sweep, figures, ranking)) words.push_back(std::move(said));
     words.insert(words.end(), unsteady.begin(), unsteady.end());
     return words;
   };
@@ -270,16 +294,21 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
     words.push_back(fmt::format("no point is in a steady state, and none is the best; first, {}: {}", by, of_best));
     return with_unsteady();
   }
+  std::string asked_for = fmt::format("the objectives for {} of requests", percent(kMetByEnough));
+  for (const std::size_t row : ranking.order) {
+    if (!figures.floor(row)) continue;
+    asked_for += " and slo.quality_floor in the mean";
+    break;
+  }
   if (ranking.meeting == std::size_t{0}) {
-    words.push_back(fmt::format("no point{} meets the objectives for {} of requests; the nearest, for {}: {}",
-                                unsteady.empty() ? "" : " in a steady state", percent(kMetByEnough),
+    words.push_back(fmt::format("no point{} meets {}; the nearest, for {}: {}",
+                                unsteady.empty() ? "" : " in a steady state", asked_for,
                                 percent(figures.at(best, "slo.attainment")), of_best));
     return with_unsteady();
   }
-  const std::string among = ranking.meeting
-                                ? fmt::format(", of {} that meet{} the objectives for {} of requests", *ranking.meeting,
-                                              *ranking.meeting == 1 ? "s" : "", percent(kMetByEnough))
-                                : std::string();
+  const std::string among = ranking.meeting ? fmt::format(", of {} that meet{} {}", *ranking.meeting,
+                                                          *ranking.meeting == 1 ? "s" : "", asked_for)
+                                            : std::string();
   const bool marked = !ranking.all_even() && ranking.load.empty();
   words.push_back(fmt::format("{}, {}{}: {}", marked ? "best" : "first", by, among, of_best));
   const char* why = ranking.with_interval ? "the 95 % intervals tell" : "what is printed tells";
@@ -292,9 +321,6 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
     words.push_back(fmt::format("even with it, {}: {}",
                                 ranking.with_interval ? "within the 95 % intervals" : "as printed",
                                 point_numbers(sweep, ranking.even)));
-  }
-  if (ranking.lossless && marked) {
-    words.push_back(fmt::format("the first whose output is that of full-KV decoding: {}", named(*ranking.lossless)));
   }
   if (marked && !ranking.with_interval && ranking.order.size() > 1) {
     words.emplace_back("of this figure no interval is known: a small lead may be chance");

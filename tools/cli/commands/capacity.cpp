@@ -168,8 +168,9 @@ void capacity(Console& console, const Options& options) {
     console.print(page);
   }
   if (outcome.plan.stopped > 0) {
-    const std::size_t all = outcome.plan.configurations.size();
-    throw Interrupted(fmt::format("results are of {} of {} configurations", all - outcome.plan.stopped, all));
+    const auto& all = outcome.plan.configurations;
+    const auto done = std::count_if(all.begin(), all.end(), [](const auto& c) { return c.problem.empty(); });
+    throw Interrupted(fmt::format("results are of {} of {} configurations", done, all.size()));
   }
 }
 
