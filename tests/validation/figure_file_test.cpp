@@ -64,6 +64,27 @@ TEST(Expressions, ThatAreTornAreRefused) {
   }
 }
 
+// Of a file that anybody may have written: 100,000 of them took the whole stack.
+TEST(Expressions, ThatAreInThemselvesManyTimesAreRefused) {
+  const auto times = [](std::size_t n, std::string_view what) {
+    std::string all;
+    for (std::size_t i = 0; i < n; ++i) all += what;
+    return all;
+  };
+  EXPECT_EQ(value_of(times(32, "(") + "7" + times(32, ")")), 7);
+  EXPECT_EQ(value_of(times(32, "min(") + "7" + times(32, ")")), 7);
+  EXPECT_EQ(value_of(times(40, "(1) + ") + "2"), 42);
+  EXPECT_EQ(value_of(times(100'001, "-") + "7"), -7);
+  for (const std::size_t n : {33U, 100'000U}) {
+    EXPECT_THROW(static_cast<void>(value_of(times(n, "(") + "7" + times(n, ")"))), ExpressionError);
+    EXPECT_THROW(static_cast<void>(value_of(times(n, "(-"))), ExpressionError);
+    EXPECT_THROW(static_cast<void>(value_of(times(n, "min(") + "7" + times(n, ")"))), ExpressionError);
+    EXPECT_THROW(
+        static_cast<void>(filled(times(n, "{= ") + "7" + times(n, "}"), {}, [](const Reference&) { return 1.0; })),
+        ExpressionError);
+  }
+}
+
 TEST(Expressions, InTextsArePrinted) {
   const LookUp two = [](const Reference&) { return 2.0; };
   EXPECT_EQ(filled("{n} of {= a * {n} | .1f} {model: x, y: {z: 1}} {= a}", {{"n", "3"}}, two),

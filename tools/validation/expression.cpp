@@ -24,6 +24,17 @@ std::string_view without_blanks(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \n") - first + 1);
 }
 
+/// Reading calls itself for what is in brackets: text from a file must not exhaust the stack.
+void refuse_deep(std::string_view text, char open, char close) {
+  constexpr int kDeepest = 32;
+  int depth = 0;
+  for (const char c : text) {
+    if (c == open) ++depth;
+    if (c == close && depth > 0) --depth;
+    if (depth > kDeepest) throw ExpressionError(fmt::format("{} is in itself more than {} times", open, kDeepest));
+  }
+}
+
 bool is_function(const Reference& r) {
   constexpr std::array<std::string_view, 5> kFunctions{"min", "max", "floor", "sqrt", "if"};
   return r.path.empty() && std::find(kFunctions.begin(), kFunctions.end(), r.name) != kFunctions.end();
@@ -123,7 +134,13 @@ class Reader {
   }
 
   double factor() {
-    if (takes("-")) return -factor();
+    bool negative = false;
+    while (takes("-")) negative = !negative;
+    const double value = positive_factor();
+    return negative ? -value : value;
+  }
+
+  double positive_factor() {
     if (takes("(")) {
       const double value = conjunction();
       if (!takes(")")) fail("expected )");
@@ -224,6 +241,7 @@ std::string printed(std::string_view inside, const LookUp& look_up) {
 }  // namespace
 
 double evaluate(std::string_view expression, const LookUp& look_up) {
+  refuse_deep(expression, '(', ')');
   return Reader(expression, look_up).whole();
 }
 
@@ -233,6 +251,7 @@ Reference parse_reference(std::string_view text) {
 }
 
 std::string filled(std::string_view text, const Parameters& parameters, const LookUp& look_up) {
+  refuse_deep(text, '{', '}');
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
     const bool computed = text.substr(at).starts_with("{=");
