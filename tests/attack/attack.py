@@ -195,6 +195,8 @@ def fight(args, attack, against):
     if args.sanitised:
         global MEMORY, GRACE
         MEMORY, GRACE = 0, 10 * GRACE
+    # Whoever starts this in the background of a shell has it ignore Ctrl-C, and with it all that it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     begin = time.monotonic()
 
     def numbered(number):

@@ -55,6 +55,15 @@ TEST_F(ReproduceTest, OwnMeasurementsBesideWhatIsSimulated) {
   EXPECT_EQ(read("out/reproduce.html"), page);
 }
 
+TEST_F(ReproduceTest, AScenarioWhoseNameNoFileCanHaveIsMissing) {
+  const std::string name = "tiny." + std::string(300, '9') + ".yaml";
+  write("long.yaml", edited(kMine, "scenario: tiny.yaml", "scenario: " + name));
+  const CommandResult r = run({"reproduce", "long.yaml"});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_NE(r.err.find("tiny.999"), std::string::npos) << r.err;
+  EXPECT_EQ(r.err.find("filesystem"), std::string::npos) << r.err;
+}
+
 // The smallest experiment of EvicPress: three schemes for two contexts, in simulated time.
 TEST_F(ReproduceTest, TheWorkedExampleOfEvicPress) {
   const CommandResult r = run({"reproduce", "evicpress/fig2", "--json"});

@@ -81,6 +81,7 @@ TEST(FrameworkProfile, FiguresThatCannotBeAreRefused) {
   EXPECT_THROW(parse(", further_query_share: 1.1"), schema::InputError);
   EXPECT_THROW(parse(", further_query_share: -0.1"), schema::InputError);
   EXPECT_THROW(parse("", "framework: {full_kv_factor: 0.9}"), schema::InputError);
+  EXPECT_THROW(parse("", "framework: {full_kv_factor: 1e18}"), schema::InputError);
   EXPECT_THROW(parse("", "framework: {workspace: -1 GB}"), schema::InputError);
 }
 

@@ -7,6 +7,7 @@
 
 #include "planner/backtest/backtest.h"
 #include "planner/stated_error.h"
+#include "tools/validation/is_there.h"
 #include "tools/validation/probes.h"
 
 namespace kvsim::validation {
@@ -17,7 +18,7 @@ const planner::backtest::Backtest& backtest_of(const Question& q) {
   auto& done = q.measured.backtests[q.arguments[0]];
   if (!done) {
     const std::string path = q.measured.folder + "/" + q.arguments[0];
-    const bool there = !q.measured.folder.empty() && std::filesystem::exists(path);
+    const bool there = !q.measured.folder.empty() && is_there(path);
     planner::backtest::BacktestOptions options;
     options.jobs = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
     done = std::make_shared<planner::backtest::Backtest>(

@@ -12,6 +12,7 @@
 #include "models/schema/yaml.h"
 #include "planner/policy_words.h"
 #include "tools/results/metrics.h"
+#include "tools/validation/is_there.h"
 #include "validation_scenarios.h"
 
 namespace kvsim::validation {
@@ -252,7 +253,7 @@ const SimulatedRun* Book::simulated(std::size_t index, Parameters parameters) {
 
 scenario::Scenario Book::loaded(const std::string& path, const std::string& policy, const Names& settings) const {
   const std::string beside = (std::filesystem::path(inputs_.folder) / path).string();
-  const bool own = !inputs_.folder.empty() && std::filesystem::exists(beside);
+  const bool own = !inputs_.folder.empty() && is_there(beside);
   const auto file = own ? scenario::ScenarioFile(beside, settings)
                         : scenario::ScenarioFile::from_text(carried_scenario(path), path, settings);
   return policy.empty() ? file.load() : planner::with_policy(file, policy);

@@ -11,6 +11,7 @@
 #include "models/schema/spelling.h"
 #include "models/schema/yaml.h"
 #include "paper_experiments.h"
+#include "tools/validation/is_there.h"
 
 namespace kvsim::validation {
 namespace {
@@ -234,7 +235,7 @@ ExperimentFile experiment_at(const std::string& path) {
   std::shared_ptr<const SharedFile> shared;
   if (const schema::ConfigNode* name = document.find_path("shares")) {
     const std::string beside = (folder / name->text()).string();
-    if (std::filesystem::exists(beside)) {
+    if (is_there(beside)) {
       shared = std::make_shared<SharedFile>(read_shared(schema::read_yaml_file(beside)));
     }
   }

@@ -10,6 +10,7 @@
 #include "models/schema/error.h"
 #include "models/schema/spelling.h"
 #include "tools/validation/book.h"
+#include "tools/validation/is_there.h"
 #include "tools/validation/measured_data.h"
 #include "validation_figures.h"
 
@@ -92,7 +93,7 @@ class Runner {
     if (!section.rows_of.empty()) needs.push_back(section.rows_of);
     for (const std::string& name : needs) {
       if (inputs_.measured.empty()) return kNoMeasuredData;
-      if (!std::filesystem::exists(inputs_.measured + "/" + name)) {
+      if (!is_there(inputs_.measured + "/" + name)) {
         return fmt::format("the folder of measured data has no {}", name);
       }
     }

@@ -14,6 +14,7 @@
 #include "models/catalogue/catalogue.h"
 #include "models/kernels/operator_times.h"
 #include "tools/validation/expression.h"
+#include "tools/validation/is_there.h"
 #include "tools/validation/probes.h"
 
 namespace kvsim::validation {
@@ -62,7 +63,7 @@ const models::Samples& samples_of(ReadData& measured, const std::string& files) 
   models::Readings readings;
   for (const std::string& name : split(files, ' ')) {
     const std::string path = measured.folder + "/" + name;
-    if (measured.folder.empty() || !std::filesystem::exists(path)) {
+    if (measured.folder.empty() || !is_there(path)) {
       readings = {};
       break;
     }

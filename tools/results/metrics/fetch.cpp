@@ -52,10 +52,10 @@ class Means {
         measured(view.measured().fetch),
         geometry(serving::configured_geometry(config)) {
     const auto requests = static_cast<double>(measured.request_steps);
-    if (requests <= 0) return;
-    context = std::llround(measured.context_tokens / requests);
     const std::size_t steps = view.measured().iteration_s.count();
-    if (steps > 0) batch = requests / static_cast<double>(steps);
+    if (requests <= 0 || steps == 0) return;  // some may have begun a step that did not end
+    context = std::llround(measured.context_tokens / requests);
+    batch = requests / static_cast<double>(steps);
   }
 
   const serving::ServingConfig& config;
@@ -63,7 +63,7 @@ class Means {
   const FetchMeasurement& measured;
   serving::KvGeometry geometry;
   double batch = kNone;
-  std::int64_t context = 0;  ///< 0: nothing was decoded
+  std::int64_t context = 0;  ///< 0: no step that decodes has ended
 
   /// Of a context that is long enough to choose from.
   [[nodiscard]] models::LayerFetch rows() const {
