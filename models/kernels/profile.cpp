@@ -145,7 +145,8 @@ ObjectSchema<FrameworkMemory> framework_schema() {
   ObjectSchema<F> s("framework", "GPU memory that a framework without paged KV takes beside weights and KV.");
   s.optional("workspace", &F::workspace_bytes, bytes().non_negative(),
              "per GPU: activations and logits of prompts, copies, fragmentation");
-  s.optional("full_kv_factor", &F::full_kv_factor, number().at_least(1).at_most(100).because("a cache holds its bytes, and a few copies of them"),
+  s.optional("full_kv_factor", &F::full_kv_factor,
+             number().at_least(1).at_most(100).because("a cache holds its bytes, and a few copies of them"),
              "memory of a 16-bit KV cache / its bytes, with the copies made to append to it");
   return s;
 }
