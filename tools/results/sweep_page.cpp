@@ -295,10 +295,9 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
     return with_unsteady();
   }
   std::string asked_for = fmt::format("the objectives for {} of requests", percent(kMetByEnough));
-  for (const std::size_t row : ranking.order) {
-    if (!figures.floor(row)) continue;
+  if (std::any_of(ranking.order.begin(), ranking.order.end(),
+                  [&figures](std::size_t row) { return figures.floor(row).has_value(); })) {
     asked_for += " and slo.quality_floor in the mean";
-    break;
   }
   if (ranking.meeting == std::size_t{0}) {
     words.push_back(fmt::format("no point{} meets {}; the nearest, for {}: {}",
