@@ -25,6 +25,25 @@ class InterruptTest : public Workspace {
     ::kill(child.id(), signal);
     return child.wait();
   }
+
+  /// Sends `signal` later and later, until some of the work was done by then. What ends sooner writes nothing.
+  CommandResult interrupted_when_some_are_done(int signal, std::vector<std::string> command) {
+    command.insert(command.begin(), KVSIM_BINARY);
+    CommandResult r;
+    for (int wait_ms = 250; wait_ms < 100'000 && r.out.empty(); wait_ms *= 2) {
+      EXPECT_EQ(names(), std::vector<std::string>{"s.yaml"});
+      Child child(command, {"", folder()});
+      while (names().size() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));  // it has begun
+      std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+      ::kill(child.id(), signal);
+      r = child.wait();
+      EXPECT_EQ(r.status, 128 + signal);
+      if (r.out.empty()) {
+        EXPECT_EQ(r.err, "kvsim: interrupted, no results written\n");
+      }
+    }
+    return r;
+  }
 };
 
 TEST_F(InterruptTest, SigintEndsARunWithNothingHalfWritten) {
@@ -48,14 +67,9 @@ TEST_F(InterruptTest, SigtermToo) {
 // is what a run of so many replications gives.
 TEST_F(InterruptTest, ARunKeepsTheReplicationsThatHadFinished) {
   write("s.yaml", edited(tiny_scenario(), "duration: 4 s", "duration: 100 s"));
-  Child child({KVSIM_BINARY, "run", "s.yaml", "--replications", "10000", "--jobs", "2", "--json", "--out", "kept",
-               "--requests", "r.csv"},
-              {"", folder()});
-  while (names().size() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));  // it has begun
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));                           // and some have finished
-  ::kill(child.id(), SIGINT);
-  const CommandResult r = child.wait();
-  EXPECT_EQ(r.status, 130);
+  const CommandResult r = interrupted_when_some_are_done(
+      SIGINT,
+      {"run", "s.yaml", "--replications", "10000", "--jobs", "2", "--json", "--out", "kept", "--requests", "r.csv"});
   static const std::regex said("kvsim: interrupted, results are of the first (\\d+) of 10000 replications\n");
   std::smatch match;
   ASSERT_TRUE(std::regex_match(r.err, match, said)) << r.err;
@@ -69,44 +83,15 @@ TEST_F(InterruptTest, ARunKeepsTheReplicationsThatHadFinished) {
   EXPECT_EQ(read("whole.csv"), read("r.csv"));
 }
 
-// Machines of which some are searched when the signal comes: later and later, until some are.
 TEST_F(InterruptTest, ACapacitySearchKeepsTheConfigurationsThatWereDone) {
   write("s.yaml", edited(tiny_scenario(), "closed: {concurrency: 4}", "arrivals: {rate: 1/s}"));
   const std::string machines =
       "h100-sxm,a100,h200,b200,gh200,gb200,h20,l40s,a6000,rtx-4090,rtx-5090,rtx-pro-6000,mi300x,h100-pcie,h100-nvl,"
       "b300";
-  CommandResult r;
-  for (int wait_ms = 250; wait_ms < 100'000; wait_ms *= 2) {
-    Child child({KVSIM_BINARY,
-                 "capacity",
-                 "s.yaml",
-                 "--slo",
-                 "e2e_p99=10s",
-                 "--attainment",
-                 "0.5",
-                 "--replications",
-                 "2",
-                 "--set",
-                 "decode={policy: full_kv}",
-                 "--set",
-                 "schedule={max_requests: 1}",
-                 "--machines",
-                 machines,
-                 "--jobs",
-                 "1",
-                 "--out",
-                 "kept",
-                 "--json"},
-                {"", folder()});
-    while (names().size() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));  // it has begun
-    std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
-    ::kill(child.id(), SIGTERM);
-    r = child.wait();
-    EXPECT_EQ(r.status, 143);
-    if (!r.out.empty()) break;
-    EXPECT_EQ(r.err, "kvsim: interrupted, no results written\n");
-    EXPECT_EQ(names(), std::vector<std::string>{"s.yaml"});
-  }
+  const CommandResult r = interrupted_when_some_are_done(
+      SIGTERM, {"capacity", "s.yaml", "--slo", "e2e_p99=10s", "--attainment", "0.5", "--replications", "2", "--set",
+                "decode={policy: full_kv}", "--set", "schedule={max_requests: 1}", "--machines", machines, "--jobs",
+                "1", "--out", "kept", "--json"});
   static const std::regex said("kvsim: interrupted, results are of (\\d+) of 16 configurations\n");
   std::smatch match;
   ASSERT_TRUE(std::regex_match(r.err, match, said)) << r.err;
