@@ -93,7 +93,12 @@ class Evaluation {
 
   void run(Configuration& c) const {
     search(c);
-    while (c.search.rate <= 0 && enlarge(c)) search(c);
+    Configuration nearest = c;
+    while (c.search.rate <= 0 && enlarge(c)) {
+      search(c);
+      if (lowest(c).attainment.share > lowest(nearest).attainment.share) nearest = c;
+    }
+    if (c.search.rate <= 0) c = at_size_of(std::move(c), std::move(nearest));
     if (const Probe* best = c.sustained()) price(c, *best);
     c.margin = model_margin(StatedErrors::built_in(), request_.prices, c.scenario, c.fleet ? &*c.fleet : nullptr,
                             request_.model_confidence);
@@ -141,6 +146,14 @@ class Evaluation {
                      {options.lowest, options.tolerance});
     if (confirmed.fails_at > 0) c.search.fails_at = whole(c, confirmed.fails_at);
     c.search.rate = whole(c, confirmed.rate);
+  }
+
+  /// The nearest miss of a configuration of which no size sustained anything.
+  static Configuration at_size_of(Configuration all, Configuration nearest) {
+    all.failed_sizes.push_back(all.tensor_parallel);
+    nearest.failed_sizes = std::move(all.failed_sizes);
+    std::erase(nearest.failed_sizes, nearest.tensor_parallel);
+    return nearest;
   }
 
   /// Twice the GPUs per replica where their number is ours to choose; false where it is not, or that cannot run.

@@ -44,7 +44,7 @@ struct Configuration {
   SizeChoice sizes;  ///< of the tiers that are varied
   Placement placement = Placement::own;
   std::string problem;  ///< why it cannot run at all; empty: it can, and the rest is filled
-  /// GPUs per replica that were chosen automatically, tried before `tensor_parallel`, and met the objectives at no
+  /// GPUs per replica that were chosen automatically, tried besides `tensor_parallel`, and met the objectives at no
   /// rate.
   std::vector<std::int64_t> failed_sizes;
   RateSearch search;           ///< the load of all of the scenario's replicas together; the rate is the confirmed one
@@ -106,6 +106,9 @@ CapacityPlan plan_capacity(const scenario::Scenario& scenario, CapacityRequest r
 void rank(CapacityPlan& plan);
 
 // What to say where no configuration meets the objectives at any rate. Internal to the capacity planner.
+
+/// Its probe at the lowest rate. Precondition: something was probed.
+[[nodiscard]] const Probe& lowest(const Configuration& c);
 
 /// Throws Infeasible: which objective was missed and by how much at the lowest rate probed, by the configuration that
 /// came nearest; and why the others could not run.

@@ -57,12 +57,12 @@ std::string share_of(const Probe& probe, Miss miss) {
                                                  static_cast<double>(probe.attainment.requests));
 }
 
+}  // namespace
+
 const Probe& lowest(const Configuration& c) {
   return *std::min_element(c.probes.begin(), c.probes.end(),
                            [](const Probe& a, const Probe& b) { return a.rate < b.rate; });
 }
-
-}  // namespace
 
 std::string describe_misses(const Probe& probe, const serving::SloConfig& slo) {
   if (!probe.unsteady.empty() && (probe.meets || probe.misses.empty())) return probe.unsteady;

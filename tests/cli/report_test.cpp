@@ -159,6 +159,17 @@ TEST_F(ReportTest, AResultCutInHalfIsBadInput) {
   expect_no_file();
 }
 
+TEST_F(ReportTest, AFileOfTheResultThatIsReadIsNotWrittenOver) {
+  EXPECT_EQ(run({"run", "s.yaml", "--out", "d"}).status, 0);
+  const std::string scenario = read("d/resolved.yaml");
+  const CommandResult r = run({"report", "d", "--out", "d/resolved.yaml", "--format", "md"});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_EQ(r.err, "kvsim: --out: d/resolved.yaml belongs to d/result.json, which is read: expected another name\n");
+  EXPECT_EQ(read("d/resolved.yaml"), scenario);
+  EXPECT_EQ(run({"report", "d/result.json", "--out", "d/result.md"}).status, 2);
+  for (int time = 0; time < 2; ++time) EXPECT_EQ(run({"report", "d", "--out", "d/report.md"}).status, 0);
+}
+
 TEST_F(ReportTest, AScenarioIsNoResult) {
   EXPECT_EQ(run({"report", "s.yaml"}).status, 2);
   write("run.json", "{}");

@@ -319,6 +319,18 @@ TEST(Capacity, WhatNoRateMeetsIsInfeasibleAndNamesTheNearestMiss) {
   }
 }
 
+// More GPUs than two are joined by PCIe, over which they are slower: what is nearest is not what was tried last.
+TEST(Capacity, TheNearestMissIsOfTheSizeThatCameNearest) {
+  CapacityRequest request;
+  request.machines = parse_machines("l40s");
+  try {
+    quick_plan({"slo.ttft_p99=30 ms"}, request);
+    FAIL() << "no exception";
+  } catch (const Infeasible& e) {
+    EXPECT_NE(std::string(e.what()).find("; l40s:2, "), std::string::npos) << e.what();
+  }
+}
+
 TEST(Capacity, ResultsDoNotDependOnThreads) {
   CapacityRequest request;
   request.machines = parse_machines("h100-sxm,a100");

@@ -117,7 +117,7 @@ TEST(SweepRanking, WhereNoneMeetsThemTheNearestComesFirst) {
 }
 
 TEST(SweepRanking, WithoutObjectivesTheFigureAloneCountsAndAllMayBeEven) {
-  const Ranking r = ranked({asked(0, 2, 1, "null"), asked(1, 1.5, 1, "null")});
+  const Ranking r = ranked({asked(0, 2, 1, "1"), asked(1, 1.5, 1, "1")}, "arrivals: {rate: 1/s}", "");
   EXPECT_EQ(r.order, (Rows{1, 0}));
   EXPECT_EQ(r.meeting, std::nullopt);
   EXPECT_TRUE(r.all_even());
@@ -401,41 +401,90 @@ TEST(SweepQuality, OfTheBestIsSaidAndTheFirstLosslessPointIsNamed) {
   EXPECT_EQ(sweep_page(sweep).tables.front().header.size(), column);
 }
 
+/// Of a score with a floor of quality, by how much it is below that, and a share of requests that met the objectives.
+std::string scored(const std::string& score, const std::string& below, const std::string& met = "1") {
+  return quality("false", score) + fmt::format(R"(,"slo":{{"attainment":{},"below_quality_floor":{}}})", met, below);
+}
+
+Sweep asked_for(const std::vector<planner::sweep::PointResult>& points, const std::string& axis = "a.b=1,2,3,4",
+                const char* workload = "closed: {concurrency: 1}") {
+  Sweep sweep = sweep_of(points, points.size());
+  sweep.plan.resolved = fmt::format("workload:\n  {}\nslo: {{ttft_p99: 2 s}}\n", workload);
+  sweep.plan.design = planner::sweep::Design::grid({planner::sweep::parse_axis(axis)});
+  return ranked_as_asked(std::move(sweep.plan), std::move(sweep.points));
+}
+
+Rows order_of(const Sweep& sweep) {
+  return ranking_of(sweep, FigureTable(sweep)).order;
+}
+
 TEST(SweepQuality, BelowTheFloorMeetsNoObjective) {
   const std::vector<planner::sweep::PointResult> points{
-      point(0, "40", quality("false", "0.7")), point(1, "30", quality("false", "0.8")),
-      point(2, "20", quality("false", "0.95")), point(3, "10", quality("false", "null"))};
-  const auto asked_for = [&points](const char* slo, const char* axis = "a.b=1,2,3,4") {
-    Sweep sweep = sweep_of(points, points.size());
-    sweep.plan.resolved = fmt::format("workload:\n  closed: {{concurrency: 1}}\nslo: {}\n", slo);
-    sweep.plan.design = planner::sweep::Design::grid({planner::sweep::parse_axis(axis)});
-    return ranked_as_asked(std::move(sweep.plan), std::move(sweep.points));
-  };
-  const auto order = [](const Sweep& sweep) { return ranking_of(sweep, FigureTable(sweep)).order; };
-  EXPECT_EQ(order(asked_for("{ttft: 2 s}")), (Rows{0, 1, 2, 3}));
-  const Sweep third = asked_for("{ttft: 2 s, quality_floor: 0.9}");
-  EXPECT_EQ(order(third), (Rows{2, 1, 0, 3}));  // the nearest of those below; of the last nobody knows
-  EXPECT_TRUE(has(sweep_page(third).subtitle,
-                  "not known to reach slo.quality_floor, and therefore behind all others: points 0, 1, 3"));
-  EXPECT_EQ(order(asked_for("{quality_floor: 0.95000000001}")), (Rows{2, 1, 0, 3}));
-  EXPECT_FALSE(has(sweep_page(asked_for("{quality_floor: 0.95000000001}")).subtitle, "below slo.quality_floor"));
+      point(0, "40", scored("0.7", "0.2")), point(1, "30", scored("0.8", "0.1")), point(2, "20", scored("0.95", "0")),
+      point(3, "10", scored("null", "null"))};
+  const Sweep sweep = asked_for(points);
+  EXPECT_EQ(order_of(sweep), (Rows{2, 1, 0, 3}));  // the nearest of those below; of the last nobody knows
+  const Page page = sweep_page(sweep);
+  EXPECT_TRUE(has(page.subtitle, "of 1 that meets the objectives for 99.0 % of requests and slo.quality_floor in the"));
+  EXPECT_TRUE(has(page.subtitle, "below slo.quality_floor, and therefore behind those that reach it: points 0, 1"));
+  EXPECT_TRUE(
+      has(page.subtitle, "not known to reach slo.quality_floor, and therefore behind those that reach it: poi"));
 
-  // An axis may be the floor, or all objectives.
-  EXPECT_EQ(order(asked_for("{quality_floor: 0.9}", "slo.quality_floor=0.6,0.9,0.91,0.92")), (Rows{0, 2, 1, 3}));
-  EXPECT_EQ(order(asked_for("{quality_floor: 0.9}",
-                            "slo={ttft_p99: 1 s},{quality_floor: 0.7},{quality_floor: 1},"
-                            "{ttft_p99: 2 s}")),
-            (Rows{0, 1, 3, 2}));
-
-  Sweep worst = third;
+  Sweep worst = sweep;
   worst.points = {points[0]};
-  EXPECT_TRUE(has(sweep_page(worst).subtitle, "task score 0.7 of the full KV's, below slo.quality_floor, 0.9"));
+  EXPECT_TRUE(has(sweep_page(worst).subtitle, "task score 0.700 of the full KV's, 0.2 below slo.quality_floor"));
   worst.points = {points[3]};
-  EXPECT_TRUE(has(sweep_page(worst).subtitle, "; whether it reaches slo.quality_floor, 0.9, is not known"));
+  EXPECT_TRUE(has(sweep_page(worst).subtitle, ", of which nobody knows whether it reaches slo.quality_floor"));
   worst.objectives_first = false;  // a metric was asked for: said, and not ranked by
   worst.points = points;
-  EXPECT_EQ(order(worst), (Rows{0, 1, 2, 3}));
-  EXPECT_TRUE(has(sweep_page(worst).subtitle, "task score 0.7 of the full KV's, below slo.quality_floor, 0.9"));
+  EXPECT_EQ(order_of(worst), (Rows{0, 1, 2, 3}));
+  EXPECT_TRUE(has(sweep_page(worst).subtitle, "task score 0.700 of the full KV's, 0.2 below slo.quality_floor"));
+}
+
+TEST(SweepRanking, WhereNothingFinishedNothingIsMet) {
+  const auto at = [](std::size_t number, const char* tokens, const char* met) {
+    return point(number, tokens, fmt::format(R"(,"slo":{{"attainment":{}}})", met));
+  };
+  Sweep sweep = asked_for({at(0, "10", "0.0"), at(1, "40", "null"), at(2, "20", "0.0")}, "a.b=1,2,3");
+  EXPECT_EQ(order_of(sweep), (Rows{2, 0, 1}));
+  EXPECT_TRUE(has(sweep_page(sweep).subtitle,
+                  "no point meets the objectives for 99.0 % of requests; the nearest, for "
+                  "0.0 %: point 2"));
+  sweep.points = {at(1, "40", "null")};
+  EXPECT_TRUE(has(sweep_page(sweep).subtitle, "; the nearest, where no request finished: point 1"));
+}
+
+TEST(SweepRanking, OfWhatIsAskedForNoValueIsAChoice) {
+  const std::vector<planner::sweep::PointResult> points{point(0, "10", scored("0.9", "0", "0.5")),
+                                                        point(1, "10", scored("0.9", "0", "1"))};
+  for (const std::string path : {"slo", "slo.ttft_p99", "slo.quality_floor", "workload.classes[].slo"}) {
+    const Sweep sweep = asked_for(points, path + "=1,2");
+    const Ranking ranking = ranking_of(sweep, FigureTable(sweep));
+    EXPECT_EQ(ranking.given, path);
+    EXPECT_FALSE(ranking.best(1)) << path;
+    EXPECT_TRUE(has(sweep_page(sweep).subtitle,
+                    "no point is best: " + path + " is what is asked for, and less of it is always easier"));
+  }
+  const Sweep one = asked_for({points[1]}, "slo.ttft_p99=1");
+  EXPECT_TRUE(ranking_of(one, FigureTable(one)).given.empty());
+}
+
+TEST(Shortfall, UnsteadyComesBeforeTheFloorAndThatBeforeTheObjectives) {
+  constexpr Asked all{.steady = true, .objectives = true};
+  const auto of = [](const char* unsteady, const char* below, const char* met) {
+    return shortfall_of(Json::parse(fmt::format(R"({{"requests":{{"unsteady_state":{}}},)"
+                                                R"("slo":{{"below_quality_floor":{},"attainment":{}}}}})",
+                                                unsteady, below, met)),
+                        all);
+  };
+  EXPECT_TRUE(of("\"\"", "0.0", "0.99").nothing());
+  EXPECT_TRUE(shortfall_of(Json::object(), all).nothing());
+  EXPECT_TRUE(shortfall_of(Json(), all).nothing());
+  EXPECT_LT(of("null", "0.0", "0.5"), of("null", "0.0", "0.4"));
+  EXPECT_LT(of("null", "0.0", "0.0"), of("null", "0.0", "null"));
+  EXPECT_LT(of("null", "0.0", "null"), of("null", "0.01", "1"));
+  EXPECT_LT(of("null", "5", "1"), of("null", "null", "1"));
+  EXPECT_LT(of("null", "null", "null"), of("\"the queue grows\"", "0.0", "1"));
 }
 
 TEST(SweepQuality, TheFirstLosslessPointIsNamedWithHowItMisses) {

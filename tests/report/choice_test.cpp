@@ -61,11 +61,13 @@ TEST(Choice, WhereNoPolicyMeetsTheObjectivesTheBestOfAllIsChosenAndThatIsSaid) {
 }
 
 TEST(Choice, WithoutObjectivesThereIsNothingToMeet) {
-  Json fast = run_document("staggered", 240);
-  fast["slo"]["attainment"] = 0.1;
-  const Fact f = policy_of({run_document("full_kv", 100), fast});
+  Json slow = run_document("full_kv", 100), fast = run_document("staggered", 240);
+  fast["slo"]["attainment"] = slow["slo"]["attainment"] = 1;  // as documents have it where none is set
+  const Fact f = policy_of({slow, fast});
   EXPECT_EQ(f.answer, "staggered");
   EXPECT_FALSE(says(f, "objectives")) << f.detail;
+  fast["slo"]["attainment"] = 0.1;  // classes of requests have objectives of their own
+  EXPECT_EQ(policy_of({slow, fast}).answer, "full_kv");
 }
 
 TEST(Choice, WhereNothingLosslessBeatsTheBaselineTheBestNearlyLosslessIsChosen) {
@@ -236,16 +238,16 @@ TEST(Choice, WhereTheBaselineMissesTheObjectivesAndTheRestIsLossyTheBaselineIsNo
 }
 
 TEST(Choice, WhatIsBelowTheFloorOfQualityIsBehindTheOthersAndSaysSo) {
-  const auto asked = [](Json run) {
-    run["details"]["resolved_scenario"] = "slo: {quality_floor: 0.95}\n";
+  const auto asked = [](Json run, double below) {
+    run["slo"]["below_quality_floor"] = below;
     return run;
   };
-  const Json low = asked(lossy_run("low", 300, 0.9)), high = asked(lossy_run("high", 200, 0.96));
+  const Json low = asked(lossy_run("low", 300, 0.9), 0.05), high = asked(lossy_run("high", 200, 0.96), 0);
   const Fact f = policy_of({low, high});
   EXPECT_EQ(f.answer, "high");
   EXPECT_FALSE(says(f, "quality_floor")) << f.detail;
-  EXPECT_TRUE(says(policy_of({low}), "\nIts task score is below slo.quality_floor, 0.95.\n") ||
-              policy_of({low}).detail.ends_with("\nIts task score is below slo.quality_floor, 0.95."));
+  EXPECT_TRUE(says(policy_of({low}), "task score 0.9000 of the full KV, 0.05 below slo.quality_floor."));
+  EXPECT_EQ(policy_of({judged(low, 1), judged(high, 0.5)}).answer, "high");  // quality first, as in sweeps
 }
 
 }  // namespace

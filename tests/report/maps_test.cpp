@@ -171,13 +171,40 @@ TEST(Maps, WhatIsBelowTheFloorOfQualityIsBehindInTheTableWhichHasTheQuality) {
   EXPECT_EQ(points().rows.at(0).at(0).text, "3");
   EXPECT_EQ(points().rows.at(0).back().text, "0.700");
   EXPECT_EQ(points().header.back(), "quality");
-  d["resolved_scenario"] = "slo: {quality_floor: 0.8}\n";
+  d["points"][2]["result"]["slo"]["below_quality_floor"] = 0.1;
   EXPECT_EQ(points().rows.at(0).at(0).text, "3");  // a metric was asked for
   d["best"]["objectives_first"] = true;
   EXPECT_EQ(points().rows.at(0).at(0).text, "2");
   EXPECT_EQ(points().rows.at(2).at(0).text, "3");
   const std::string caption = plot_of(maps(inputs_of({d})), "sweep-map").caption;
+  EXPECT_NE(caption.find("Framed: the best, "), std::string::npos) << caption;
   EXPECT_NE(caption.find("(task score 0.8000 of the full KV)"), std::string::npos) << caption;
+  d["best"]["set"] = d["points"][2]["set"];
+  const std::string nearest = plot_of(maps(inputs_of({d})), "sweep-map").caption;
+  EXPECT_NE(nearest.find("Framed: the nearest to what is asked for, "), std::string::npos) << nearest;
+  EXPECT_NE(nearest.find("(task score 0.7000 of the full KV, 0.1 below slo.quality_floor)"), std::string::npos)
+      << nearest;
+}
+
+TEST(Maps, OfASweepInWhichNothingFinishedNoPointIsTheBest) {
+  Json d = sweep_document(3, 1);
+  d["axes"].erase(1);
+  d["best"] = nullptr;
+  const Section s = maps(inputs_of({d}));
+  EXPECT_EQ(plot_of(s, "sweep-line").caption, "First: no point, for none has the figure. Bars: 95 % intervals.");
+  const Table points = all<Table>(s).at(0);
+  EXPECT_EQ(points.title, "3 points simulated");
+  EXPECT_FALSE(points.rows.at(0).at(0).strong);
+}
+
+TEST(Maps, ASweepOfWhatIsAskedForMarksNoBest) {
+  Json d = sweep_document(3, 1);
+  d["axes"] = Json::array({{{"path", "slo.ttft_p99"}, {"values", {"1 s", "2 s", "4 s"}}}});
+  for (std::size_t i = 0; i < 3; ++i) d["points"][i]["set"] = {{"slo.ttft_p99", d["axes"][0]["values"][i]}};
+  d["best"]["set"] = d["points"][2]["set"];
+  const Section s = maps(inputs_of({d}));
+  EXPECT_EQ(plot_of(s, "sweep-line").caption, "Bars: 95 % intervals.");
+  EXPECT_FALSE(all<Table>(s).at(0).rows.at(0).at(0).strong);
 }
 
 TEST(Maps, ASweepOfTheLoadMarksNoBest) {

@@ -133,22 +133,41 @@ TEST(Swept, AnOutputBelowTheFloorOfQualityIsSaid) {
   Json d = policies();
   for (Json& point : d["points"]) point["result"]["quality"] = {{"mean_score", 0.9}, {"lossless", false}};
   EXPECT_FALSE(says(only({d}, kWhichPolicy), "quality_floor"));
-  d["resolved_scenario"] = "slo: {quality_floor: 0.95}\n";
-  const Fact f = only({d}, kWhichPolicy);
-  EXPECT_TRUE(says(f, "; task score 0.9000 of the full KV.")) << f.detail;
-  EXPECT_TRUE(says(f, "\nIts task score is below slo.quality_floor, 0.95.")) << f.detail;
+  for (Json& point : d["points"]) point["result"]["slo"]["below_quality_floor"] = 0.05;
+  EXPECT_TRUE(says(only({d}, kWhichPolicy), "; task score 0.9000 of the full KV, 0.05 below slo.quality_floor."));
+  for (Json& point : d["points"]) {
+    point["result"]["quality"]["mean_score"] = nullptr;
+    point["result"]["slo"]["below_quality_floor"] = nullptr;
+  }
+  EXPECT_TRUE(
+      says(only({d}, kWhichPolicy), "; its output is lossy, of which nobody knows whether it reaches slo.qual"));
 }
 
-TEST(Swept, TheFloorOfAPointIsThatOfItsAxis) {
-  Json d = policies();
-  d["resolved_scenario"] = "slo: {quality_floor: 0.95}\n";
-  for (Json& point : d["points"]) {
-    point["result"]["quality"] = {{"mean_score", 0.9}, {"lossless", false}};
-    point["set"]["slo.quality_floor"] = 0.9;
+// What reaches the floor is chosen though what is below it is faster, and lossy enough for the rule of quality; where
+// none meets the objectives, too.
+TEST(Swept, WhatReachesTheFloorIsChosenAndSaysWhy) {
+  for (const double met : {1.0, 0.5}) {
+    Json d = draft_lengths(0.1);
+    for (std::size_t i = 0; i < 3; ++i) {
+      Json& result = d["points"][i]["result"];
+      result["quality"] = {{"mean_score", i == 0 ? 0.999 : 0.995}, {"lossless", false}};
+      result["slo"] = {{"attainment", met}, {"below_quality_floor", i == 0 ? 0.0 : 0.003}};
+    }
+    const Fact f = only({d}, kWhichPlan);
+    EXPECT_EQ(f.answer, "draft_length = 1, keep_ratio = 0.1");
+    EXPECT_TRUE(says(f, "The best of 3 points simulated that reaches slo.quality_floor: output tokens/s")) << f.detail;
   }
-  EXPECT_FALSE(says(only({d}, kWhichPolicy), "quality_floor"));
-  for (Json& point : d["points"]) point["result"]["quality"]["mean_score"] = nullptr;
-  EXPECT_TRUE(says(only({d}, kWhichPolicy), "\nWhether its task score reaches slo.quality_floor, 0.9, is not known."));
+}
+
+TEST(Swept, OverWhatIsAskedForThereIsAnAnswerForEachOfItsValues) {
+  Json d = policies();
+  d["axes"].push_back({{"path", "slo.quality_floor"}, {"values", {0.8, 0.9}}});
+  for (std::size_t i = 0; i < 3; ++i) d["points"][i]["set"]["slo.quality_floor"] = i == 0 ? 0.8 : 0.9;
+  const Fact f = only({d}, kWhichPolicy);
+  EXPECT_TRUE(says(f,
+                   "No point is best: slo.quality_floor is what is asked for, of which less is always easier. At "
+                   "each:\nquality_floor = 0.8: policy = "))
+      << f.detail;
 }
 
 TEST(Swept, PointsWithoutTheFigureWereSimulatedAllTheSame) {

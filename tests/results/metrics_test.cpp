@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "tests/results/cases.h"
+#include "tests/results/outcome_of.h"
 #include "tests/support/json_schema.h"
 #include "tools/results/comparison.h"
 #include "tools/results/documents.h"
@@ -39,6 +40,8 @@ std::vector<Case> all_cases() {
                    together(kChunks, {"decode={policy: draft_verify, draft_length: 25, acceptance: {model: constant, "
                                       "agreement: 0.95}}",
                                       "schedule={policy: fcfs}", "placement={policy: lru, preload: true}"})});
+  cases.push_back(
+      {"floor", small_scenario, {"decode.policy=lossy", "schedule={policy: fcfs}", "slo.quality_floor=0.9"}});
   return cases;
 }
 
@@ -89,6 +92,30 @@ const Metric* row_of(std::string path) {
     return names ? row : nullptr;
   }
   return nullptr;
+}
+
+/// Of requests with this mean score.
+Json slo_of(const Sets& sets, double score) {
+  serving::Measurements m;
+  m.measured_s = 1;
+  m.completed_measured = 2;
+  m.quality = 2 * score;
+  const Sets lossy{"decode.policy=lossy", "schedule={policy: fcfs}"};
+  return results::result_document(outcome_of(small_scenario(together(lossy, sets)), m), false)["slo"];
+}
+
+TEST(Metrics, BelowTheFloorOfQualityIsWhatTheMeanScoreLacks) {
+  const std::string below = "below_quality_floor";
+  EXPECT_DOUBLE_EQ(slo_of({"slo.quality_floor=0.9"}, 0.75)[below].get<double>(), 0.15);
+  EXPECT_EQ(slo_of({"slo.quality_floor=0.9"}, 0.9 - 1e-12)[below], 0.0);  // a mean's rounding
+  EXPECT_FALSE(slo_of({}, 0.75).contains(below));
+  EXPECT_EQ(slo_of({"slo.quality_floor=0.9", "decode.policy=full_kv"}, 1)[below], 0.0);
+  const std::string one = "share: 1, context: 1k tokens, output: 9 tokens";
+  const Sets classes{"slo={quality_floor: 0.8}", "prefill=recompute", "decode.compressor=snapkv",
+                     "workload={closed: {concurrency: 1}, requests: 9, classes: [{name: a, " + one +
+                         ", slo: {quality_floor: 0.95}}, {name: b, " + one + "}, {name: c, " + one +
+                         ", slo: {ttft_p99: 1 s}}]}"};
+  EXPECT_DOUBLE_EQ(slo_of(classes, 0.75)[below].get<double>(), 0.2);
 }
 
 TEST(Metrics, EveryNumberOfADocumentIsARow) {

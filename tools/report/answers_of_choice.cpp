@@ -85,15 +85,6 @@ std::string objectives_of_policies(const Inputs::Compared& compared, std::size_t
   return said;
 }
 
-/// A line that says that an output is worse than is asked for; empty where it is not.
-std::string floor_words(const Json& result, std::optional<double> floor) {
-  if (!below_floor(result, floor)) return {};
-  if (!std::isfinite(score_of(result))) {
-    return fmt::format("\nWhether its task score reaches slo.quality_floor, {}, is not known.", plain(*floor));
-  }
-  return fmt::format("\nIts task score is below slo.quality_floor, {}.", plain(*floor));
-}
-
 constexpr const char* kSymbols =
     "\nx: tokens drafted before they are verified; c: share of the KV that drafts are made on.";
 
@@ -150,21 +141,22 @@ std::string without_objectives(const Json& plan) {
   return fmt::format("\nChosen by tokens/s alone: the objectives ({}) are no part of a plan.", objectives);
 }
 
-/// The axes that say how much traffic comes, where requests arrive on their own: of less of it latencies are always
-/// lower, so none of its values is a choice.
-std::vector<std::string> traffic_of(const Json& sweep) {
+/// The axes none of whose values is a choice: how much traffic comes, where requests arrive on their own (of less of it
+/// latencies are always lower), and what is asked for.
+std::vector<std::string> given_of(const Json& sweep) {
   std::vector<std::string> paths;
-  if (!asks_for_service(sweep) && !truth(sweep, {"best", "steady_first"})) return paths;
+  const bool service = asks_for_service(sweep) || truth(sweep, {"best", "steady_first"});
   for (const Json& axis : at(sweep, {"axes"})) {
     std::string path = text(axis, {"path"});
-    if (results::is_load(path) && at(axis, {"values"}).size() > 1) paths.push_back(std::move(path));
+    const bool given = (service && results::is_load(path)) || results::is_objective(path);
+    if (given && at(axis, {"values"}).size() > 1) paths.push_back(std::move(path));
   }
   return paths;
 }
 
-/// The points of a sweep at one traffic; all of them where it is not varied.
+/// The points of a sweep that have such axes in common; all of them where there is none.
 struct Choice {
-  std::string traffic;  ///< "rate = 4/s"; empty where it is not varied
+  std::string given;  ///< "rate = 4/s"; empty where nothing is
   std::vector<const Json*> points;
   std::vector<Candidate> candidates;  ///< the same
   std::optional<std::size_t> chosen;
@@ -181,16 +173,8 @@ Order order_of(const Json& sweep) {
 std::vector<Choice> choices_of(const Json& sweep) {
   const std::string metric = text(sweep, {"best", "metric"});
   const Order order = order_of(sweep);
-  const bool objectives = !objectives_words(sweep).empty();
-  const std::optional<double> asked = order.knows_quality ? std::nullopt : quality_floor(sweep);
   const bool service = asks_for_service(sweep);
-  const std::vector<std::string> traffic = traffic_of(sweep);
-  const auto behind = [&](const Json& result, const Json& set) {
-    if (service && !unsteady_state(result).empty()) return 2;
-    const double met = objectives ? number(result, {"slo", "attainment"}).value_or(0) : 1;
-    const auto floor = order.knows_quality ? std::nullopt : results::quality_floor_at(set, asked);
-    return met >= kMetByEnough && !below_floor(result, floor) ? 0 : 1;
-  };
+  const std::vector<std::string> given = given_of(sweep);
   std::vector<Choice> choices;
   std::string first_policy;
   for (const Json& point : at(sweep, {"points"})) {
@@ -198,17 +182,18 @@ std::vector<Choice> choices_of(const Json& sweep) {
     const double value = figure_at(result, metric);
     if (!std::isfinite(value)) continue;
     const Json& set = at(point, {"set"});
-    std::string at_traffic;
-    for (const std::string& path : traffic) {
-      at_traffic += fmt::format("{}{} = {}", at_traffic.empty() ? "" : ", ", path.substr(path.rfind('.') + 1),
-                                scalar_text(at(set, {path})));
+    std::string at_given;
+    for (const std::string& path : given) {
+      at_given += fmt::format("{}{} = {}", at_given.empty() ? "" : ", ", path.substr(path.rfind('.') + 1),
+                              scalar_text(at(set, {path})));
     }
-    auto own = std::find_if(choices.begin(), choices.end(), [&](const Choice& c) { return c.traffic == at_traffic; });
-    if (own == choices.end()) own = choices.insert(own, Choice{at_traffic, {}, {}, {}});
+    auto own = std::find_if(choices.begin(), choices.end(), [&](const Choice& c) { return c.given == at_given; });
+    if (own == choices.end()) own = choices.insert(own, Choice{at_given, {}, {}, {}});
     const std::string policy = setting_text(set, ".policy", false);
     if (choices.size() == 1 && own->points.empty()) first_policy = policy;
     own->points.push_back(&point);
-    own->candidates.push_back({&result, value, behind(result, set), !policy.empty() && policy == first_policy});
+    own->candidates.push_back(
+        {&result, value, behind(result, service, order.knows_quality), !policy.empty() && policy == first_policy});
   }
   for (Choice& c : choices) c.chosen = chosen_of(c.candidates, order);
   return choices;
@@ -221,11 +206,20 @@ std::string chosen_words(const Choice& choice, const Order& order) {
     return std::any_of(choice.candidates.begin(), choice.candidates.end(),
                        [&](const Candidate& c) { return order.better(c.value, best.value) && is(c); });
   };
-  const bool steady = best.behind < 2 && passed([](const Candidate& c) { return c.behind == 2; });
-  const bool met = best.behind == 0 && passed([](const Candidate& c) { return c.behind == 1; });
-  const bool quality = passed([&best](const Candidate& c) { return c.behind == best.behind; });
-  return (quality ? " " + quality_words(choice.candidates, order, *choice.chosen) : "") +
-         (met ? " that meets the objectives" : "") + (steady ? " in a steady state" : "");
+  using results::Shortfall;
+  const Shortfall& own = best.behind;
+  const auto passed_by = [&](auto is) { return passed([&is](const Candidate& c) { return is(c.behind); }); };
+  const bool steady = passed_by([&own](const Shortfall& s) { return s.unsteady && !own.unsteady; });
+  const bool good = own.below_floor <= 0 &&
+                    passed_by([&own](const Shortfall& s) { return s.unsteady == own.unsteady && s.below_floor > 0; });
+  const bool met = own.missed <= 0 && passed_by([&own](const Shortfall& s) {
+                     return s.unsteady == own.unsteady && s.below_floor == own.below_floor && s.missed > 0;
+                   });
+  const bool quality = passed_by([&own](const Shortfall& s) { return s == own; });
+  std::string said = quality ? " " + quality_words(choice.candidates, order, *choice.chosen) : "";
+  if (good) said += " that reaches slo.quality_floor";
+  if (met) said += fmt::format("{} meets the objectives", good ? " and" : " that");
+  return said + (steady ? " in a steady state" : "");
 }
 
 /// What is better than the chosen point where less of the output's quality is enough.
@@ -246,14 +240,17 @@ std::string other_qualities(const Choice& choice, const Json& sweep, bool of_pol
   return said;
 }
 
-/// The answer of a sweep over the traffic: what is best at each of its values.
-Fact swept_over_traffic(const Json& sweep, const char* question, const std::vector<Choice>& choices) {
+/// The answer of a sweep over what is no choice: what is best at each of its values.
+Fact swept_over_given(const Json& sweep, const char* question, const std::vector<Choice>& choices) {
   const bool of_policy = question == std::string_view(kWhichPolicy);
   const std::string metric = text(sweep, {"best", "metric"});
   const bool objectives = !objectives_words(sweep).empty();
   Fact f{question, "", "", "maps"};
-  const std::string paths = listed(traffic_of(sweep));
-  f.detail = fmt::format("No point is best: {} is the traffic, of which less is always easier. At each:", paths);
+  const std::vector<std::string> given = given_of(sweep);
+  const std::string paths = listed(given);
+  const bool of_traffic = std::none_of(given.begin(), given.end(), results::is_objective);
+  f.detail = fmt::format("No point is best: {} is {}, of which less is always easier. At each:", paths,
+                         of_traffic ? "the traffic" : "what is asked for");
   constexpr std::size_t most = 8;
   std::set<std::string> answers;
   for (std::size_t i = 0; i < choices.size(); ++i) {
@@ -262,14 +259,11 @@ Fact swept_over_traffic(const Json& sweep, const char* question, const std::vect
     answers.insert(setting);
     if (i >= most) continue;
     const Json& result = *c.best().result;
-    f.detail += fmt::format("\n{}: {}{}: {} {}; {}", c.traffic, setting, chosen_words(c, order_of(sweep)),
+    f.detail += fmt::format("\n{}: {}{}: {} {}; {}", c.given, setting, chosen_words(c, order_of(sweep)),
                             metric_name(metric), printed(metric, c.best().value), output_words(result));
     if (objectives) {
       f.detail += fmt::format("; {} of its requests met the objectives",
                               met_text(number_or_nan(result, {"slo", "attainment"})));
-    }
-    if (const auto floor = quality_floor(sweep, c.point()); below_floor(result, floor)) {
-      f.detail += fmt::format("; not known to reach slo.quality_floor, {}", plain(*floor));
     }
     if (const std::string why = unsteady_state(result); !why.empty()) f.detail += "; no steady state: " + why;
     f.detail += "." + on_one_line(other_qualities(c, sweep, of_policy));
@@ -302,8 +296,8 @@ Fact swept(const Json& sweep, const char* question) {
   if (tried > simulated) {
     others = fmt::format("\n{} other{} cannot be simulated.", tried - simulated, tried - simulated == 1 ? "" : "s");
   }
-  if (!choices.front().traffic.empty()) {
-    Fact f = swept_over_traffic(sweep, question, choices);
+  if (!choices.front().given.empty()) {
+    Fact f = swept_over_given(sweep, question, choices);
     f.detail += others;
     return f;
   }
@@ -317,7 +311,6 @@ Fact swept(const Json& sweep, const char* question) {
       "maps"};
   f.detail += other_qualities(choice, sweep, of_policy);
   f.detail += others;
-  f.detail += floor_words(*best.result, quality_floor(sweep, choice.point()));
   if (!objectives.empty()) {
     f.detail += fmt::format("\n{} of its requests met the objectives ({}).",
                             met_text(number(*best.result, {"slo", "attainment"}).value_or(0)), objectives);
@@ -340,7 +333,7 @@ std::vector<const Json*> answering_points(const Json& sweep) {
   std::vector<const Json*> steady, all;
   for (const Choice& c : choices_of(sweep)) {
     all.push_back(&c.point());
-    if (c.best().behind < 2) steady.push_back(all.back());
+    if (!c.best().behind.unsteady) steady.push_back(all.back());
   }
   return steady.empty() ? all : steady;
 }
@@ -353,7 +346,8 @@ std::string unsteady_words(const Json& result) {
 std::string output_words(const Json& result) {
   if (is_lossless(result)) return "its output is that of full-KV decoding";
   const auto score = number(result, {"quality", "mean_score"});
-  return score ? fmt::format("task score {} of the full KV", results::figure(*score)) : "its output is lossy";
+  return (score ? fmt::format("task score {} of the full KV", results::figure(*score)) : "its output is lossy") +
+         results::floor_words(result);
 }
 
 Fact policy_of(const Inputs::Compared& compared) {
@@ -387,7 +381,6 @@ Fact policy_of(const Inputs::Compared& compared) {
   }
   f.detail += ties_of(compared, chosen);
   f.detail += objectives_of_policies(compared, chosen);
-  if (!by.knows_quality) f.detail += floor_words(run.result, quality_floor(run.result));
   f.detail += unsteady_words(run.result);
   const Json& policies = at(run.result, {"details", "policies"});
   const auto x = number(policies, {"draft_length"}), c = number(policies, {"keep_ratio"});

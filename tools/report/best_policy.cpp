@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "planner/quality_floor.h"
 #include "tools/report/documents.h"
 #include "tools/report/parts.h"
 #include "tools/results/numbers.h"
@@ -85,17 +84,20 @@ bool meets_objectives(const Json& result) {
   return objectives_words(result).empty() || number(result, {"slo", "attainment"}).value_or(0) >= kMetByEnough;
 }
 
-bool below_floor(const Json& result, std::optional<double> floor) {
-  return floor && planner::below_quality_floor(score_of(result), *floor) > 0;
+results::Shortfall behind(const Json& result, bool asks_for_service, bool knows_quality) {
+  results::Shortfall by = results::shortfall_of(result, {.steady = asks_for_service, .objectives = true});
+  if (knows_quality) by.below_floor = 0;
+  if (by.missed > 0) by.missed = 1;
+  return by;
 }
 
 Bests bests_of(const std::vector<Candidate>& candidates, const Order& order) {
-  int least = std::numeric_limits<int>::max();
+  std::optional<results::Shortfall> least;
   double highest = -std::numeric_limits<double>::infinity();
   for (const Candidate& c : candidates) {
-    if (std::isfinite(c.value)) least = std::min(least, c.behind);
+    if (std::isfinite(c.value) && (!least || c.behind < *least)) least = c.behind;
   }
-  const auto competes = [least](const Candidate& c) { return std::isfinite(c.value) && c.behind == least; };
+  const auto competes = [&least](const Candidate& c) { return std::isfinite(c.value) && c.behind == *least; };
   for (const Candidate& c : candidates) {
     if (const double score = score_of(*c.result); competes(c) && score > highest) highest = score;
   }
@@ -129,14 +131,6 @@ std::optional<Rung> rung_of(const std::vector<Candidate>& candidates, const Orde
   return Rung{best.all, ""};
 }
 
-/// How far a run is behind others by what was asked for, whatever its figure: it misses the objectives, or is in no
-/// steady state, of which nobody knows whether it meets them.
-int behind(const Json& result, bool knows_quality) {
-  if (!unsteady_state(result).empty()) return 2;
-  const bool bad = !knows_quality && below_floor(result, quality_floor(result));
-  return meets_objectives(result) && !bad ? 0 : 1;
-}
-
 }  // namespace
 
 std::optional<std::size_t> chosen_of(const std::vector<Candidate>& candidates, const Order& order) {
@@ -153,7 +147,7 @@ std::vector<Candidate> candidates_of(const Inputs::Compared& compared) {
   const Criterion by = criterion_of(compared);
   std::vector<Candidate> all;
   for (const Simulated& run : compared.results) {
-    all.push_back({&run.result, by.of(run.result), behind(run.result, by.knows_quality), all.empty()});
+    all.push_back({&run.result, by.of(run.result), behind(run.result, true, by.knows_quality), all.empty()});
   }
   return all;
 }

@@ -38,15 +38,16 @@ using results::kMetByEnough;
 /// Whether so many of a run's requests met the objectives that it may be recommended; true where there are none.
 [[nodiscard]] bool meets_objectives(const Json& result);
 
-/// Whether its task score is below slo.quality_floor, or not known; never where `floor` is none.
-[[nodiscard]] bool below_floor(const Json& result, std::optional<double> floor);
+/// How far a run is behind others by what was asked for. By a value that counts good answers alone the floor of quality
+/// does not count, and of those that miss the objectives none is ahead of the others.
+[[nodiscard]] results::Shortfall behind(const Json& result, bool asks_for_service, bool knows_quality);
 
 /// One of those that are chosen among: a run of a comparison, or a point of a sweep.
 struct Candidate {
   const Json* result = nullptr;
-  double value = 0;       ///< by which they are ranked; not a number: it has no such figure
-  int behind = 0;         ///< by what was asked for, whatever its figure; those with the least compete
-  bool baseline = false;  ///< what the others are compared with: no choice where another is as good an output
+  double value = 0;           ///< by which they are ranked; not a number: it has no such figure
+  results::Shortfall behind;  ///< by what was asked for, whatever its figure; those with the least compete
+  bool baseline = false;      ///< what the others are compared with: no choice where another is as good an output
 };
 
 /// How the values of candidates are ordered.
@@ -77,8 +78,7 @@ struct Bests {
 [[nodiscard]] std::string quality_words(const std::vector<Candidate>& candidates, const Order& order,
                                         std::size_t chosen);
 
-/// The policies of a comparison: of those that meet the objectives and the floor of quality in a steady state; where
-/// nobody does, of those in a steady state; where none is, of all. The first is the baseline.
+/// The policies of a comparison; the first is the baseline.
 [[nodiscard]] std::vector<Candidate> candidates_of(const Inputs::Compared& compared);
 [[nodiscard]] Order order_of(const Inputs::Compared& compared);
 

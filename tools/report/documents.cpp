@@ -214,14 +214,6 @@ std::string objectives_words(const Json& document) {
   return said;
 }
 
-std::optional<double> quality_floor(const Json& document) {
-  return number(resolved_section(document, "slo"), {"slo", "quality_floor"});
-}
-
-std::optional<double> quality_floor(const Json& sweep, const Json& point) {
-  return results::quality_floor_at(at(point, {"set"}), quality_floor(sweep));
-}
-
 std::string unsteady_state(const Json& result) {
   return text(result, {"requests", "unsteady_state"});
 }

@@ -43,12 +43,6 @@ struct Objectives {
 /// All of them in words: "TTFT p99 30.0 s, TPOT p99 120 ms"; empty where the scenario sets none.
 [[nodiscard]] std::string objectives_words(const Json& document);
 
-/// slo.quality_floor, the least task score that is asked for, relative to the full KV's; none where the scenario sets
-/// none.
-[[nodiscard]] std::optional<double> quality_floor(const Json& document);
-/// The same at a point of a sweep, an axis of which may set it.
-[[nodiscard]] std::optional<double> quality_floor(const Json& sweep, const Json& point);
-
 /// Why what a run measured is no steady state, in words; empty where nothing speaks against one.
 [[nodiscard]] std::string unsteady_state(const Json& result);
 

@@ -3,12 +3,10 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "planner/quality_floor.h"
 #include "tools/report/answers.h"
 #include "tools/report/best_policy.h"
 #include "tools/report/documents.h"
@@ -83,7 +81,10 @@ void add_plan(Section& s, const Json& plan, std::size_t index) {
   s.add(finished(std::move(p), std::move(map), "c \\ x"));
 }
 
-using results::is_load;
+/// Whether none of an axis' values is a choice.
+bool is_given(std::string_view path) {
+  return results::is_load(path) || results::is_objective(path);
+}
 
 bool is_lossy(const Json& point) {
   const Json& quality = at(point, {"result", "quality"});
@@ -101,50 +102,43 @@ struct SweepView {
   std::string metric;
   std::string set;  ///< of the best point
   bool less;        ///< is better
-  bool objectives_first, steady_first;
-  bool marked = true;          ///< whether a point is the best: none is where all are behind
-  const Json* best = nullptr;  ///< it, or the first; null: none
-  std::optional<double> floor;
+  results::Asked asked;
+  const Json* best = nullptr;  ///< the first by rank; null: none has the metric
 
   explicit SweepView(const Json& document)
       : sweep(document),
         metric(text(document, {"best", "metric"})),
         set(at(document, {"best", "set"}).dump()),
         less(text(document, {"best", "order"}) == "lowest"),
-        objectives_first(truth(document, {"best", "objectives_first"})),
-        steady_first(truth(document, {"best", "steady_first"})),
-        floor(quality_floor(document)) {
+        asked{truth(document, {"best", "steady_first"}), truth(document, {"best", "objectives_first"})} {
     if (metric.empty()) metric = "throughput.output_tokens_per_s";
     for (const Json& point : at(sweep, {"points"})) {
-      if (at(point, {"set"}).dump() != set) continue;
-      marked = !std::get<0>(behind(point));
-      best = &point;
+      if (at(point, {"set"}).dump() == set) best = &point;
     }
   }
-  using Behind = std::tuple<bool, double, double>;
-  /// How far a point is behind others by what was asked for, whatever its figure: no steady state, then by how much its
-  /// score is below the floor, then by how much too few requests met the objectives. As ranking_of() has it.
-  [[nodiscard]] Behind behind(const Json& point) const {
-    const Json& result = at(point, {"result"});
-    const double met = objectives_first ? number(result, {"slo", "attainment"}).value_or(1) : 1;
-    const auto own = objectives_first ? results::quality_floor_at(at(point, {"set"}), floor) : std::nullopt;
-    return {steady_first && !unsteady_state(result).empty(),
-            own ? planner::below_quality_floor(score_of(result), *own) : 0, std::max(0.0, results::kMetByEnough - met)};
+  /// Whether a point may be called the best: none where all are in no steady state.
+  [[nodiscard]] bool marked() const { return best != nullptr && !behind(*best).unsteady; }
+  [[nodiscard]] results::Shortfall behind(const Json& point) const {
+    return results::shortfall_of(at(point, {"result"}), asked);
+  }
+  /// What a point is that comes first.
+  [[nodiscard]] std::string_view first_words(const Json& point) const {
+    return behind(point).nothing() ? "the best" : "the nearest to what is asked for";
   }
   [[nodiscard]] double figure(const Json& point) const { return figure_at(at(point, {"result"}), metric); }
   /// The smaller, the better. Precondition: it has the figure.
-  [[nodiscard]] std::pair<Behind, double> rank(const Json& point) const {
+  [[nodiscard]] std::pair<results::Shortfall, double> rank(const Json& point) const {
     return {behind(point), less ? figure(point) : -figure(point)};
   }
+  /// "the best, decode.keep_ratio = 0.1: 102 (task score 0.9 of the full KV)", or why no point is.
   [[nodiscard]] std::string best_text() const {
+    if (best == nullptr) return "no point, for none has the figure";
+    if (!marked()) return "no point, for none is in a steady state";
     std::string said;
-    for (const auto& [path, value] : at(sweep, {"best", "set"}).items()) {
+    for (const auto& [path, value] : at(*best, {"set"}).items()) {
       said += fmt::format("{}{} = {}", said.empty() ? "" : ", ", path, scalar_text(value));
     }
-    if (!marked) return "none, for no point is in a steady state";
-    return said.empty() ? "no point could be simulated"
-                        : fmt::format("{}: {}{}", said, printed(metric, number_or_nan(sweep, {"best", "value"})),
-                                      lossy_words(best));
+    return fmt::format("{}, {}: {}{}", first_words(*best), said, printed(metric, figure(*best)), lossy_words(best));
   }
 };
 
@@ -171,9 +165,9 @@ struct Slice {
     }
     return said;
   }
-  [[nodiscard]] bool over_load() const {
+  [[nodiscard]] bool over_given() const {
     for (const auto& [path, value] : set.items()) {
-      if (is_load(path)) return true;
+      if (is_given(path)) return true;
     }
     return false;
   }
@@ -188,7 +182,7 @@ class GridMap {
         columns_(at(across, {"values"})),
         down_(text(down, {"path"})),
         across_(text(across, {"path"})),
-        over_load_(is_load(down_) || is_load(across_) || (slice != nullptr && slice->over_load())),
+        over_given_(is_given(down_) || is_given(across_) || (slice != nullptr && slice->over_given())),
         slice_(slice) {}
 
   [[nodiscard]] bool too_fine() const {
@@ -211,7 +205,7 @@ class GridMap {
     for (const Json& v : columns_) map.x_labels.push_back(scalar_text(v));
     for (const Json& v : rows_) map.y_labels.push_back(scalar_text(v));
     map.rows.assign(rows_.size(), std::vector<plot::HeatCell>(columns_.size()));
-    const Json* framed = over_load_ ? nullptr : best();
+    const Json* framed = over_given_ ? nullptr : best();
     for (const Json& point : at(view_.sweep, {"points"})) {
       if (belongs(point)) draw(map, point, &point == framed);
     }
@@ -221,7 +215,7 @@ class GridMap {
     if (slice_ != nullptr) p.title += ", " + slice_->words();
     p.caption = fmt::format("Every cell simulated. {}{}Hatched: cannot be simulated, or was not.",
                             slice_ == nullptr ? "" : "All maps of this sweep have the same shades. ",
-                            over_load_ ? "" : framed_text(framed));
+                            over_given_ ? "" : framed_text(framed));
     s.add(finished(std::move(p), std::move(map), down_ + " \\ " + across_));
   }
 
@@ -233,8 +227,8 @@ class GridMap {
     const Json* found = nullptr;
     for (const Json& point : at(view_.sweep, {"points"})) {
       if (slice_ == nullptr) {
-        if (view_.marked && at(point, {"set"}).dump() == view_.set) found = &point;
-      } else if (belongs(point) && std::isfinite(view_.figure(point)) && !std::get<0>(view_.behind(point)) &&
+        if (view_.marked() && at(point, {"set"}).dump() == view_.set) found = &point;
+      } else if (belongs(point) && std::isfinite(view_.figure(point)) && !view_.behind(point).unsteady &&
                  (found == nullptr || view_.rank(point) < view_.rank(*found))) {
         found = &point;
       }
@@ -243,9 +237,9 @@ class GridMap {
   }
 
   [[nodiscard]] std::string framed_text(const Json* framed) const {
-    if (slice_ == nullptr) return fmt::format("Framed: the best, {}. ", view_.best_text());
+    if (slice_ == nullptr) return fmt::format("Framed: {}. ", view_.best_text());
     if (framed == nullptr) return "";
-    return fmt::format("Framed: the best with {}, {}{}. ", slice_->words(),
+    return fmt::format("Framed: {} with {}, {}{}. ", view_.first_words(*framed), slice_->words(),
                        printed(view_.metric, view_.figure(*framed)), lossy_words(framed));
   }
 
@@ -266,7 +260,7 @@ class GridMap {
   const SweepView& view_;
   const Json &rows_, &columns_;
   std::string down_, across_;
-  bool over_load_;
+  bool over_given_;
   const Slice* slice_;
 };
 
@@ -329,7 +323,7 @@ void add_line(Section& s, const SweepView& view, std::size_t index) {
   if (axis_numbers.values.size() < 2) return;
   Plot p = plot_of(
       numbered("sweep-line", index), fmt::format("Sweep: {}", metric_name(view.metric)),
-      is_load(path) ? "Bars: 95 % intervals." : fmt::format("The best: {}. Bars: 95 % intervals.", view.best_text()),
+      is_given(path) ? "Bars: 95 % intervals." : fmt::format("First: {}. Bars: 95 % intervals.", view.best_text()),
       {{path}, {metric_name(view.metric), true}});
   plot::Chart c;
   c.x_title = fmt::format("{}{}", path, axis_numbers.unit.empty() ? "" : " in " + axis_numbers.unit);
@@ -343,7 +337,9 @@ void add_line(Section& s, const SweepView& view, std::size_t index) {
     const double y = figure_at(at(point, {"result"}), view.metric);
     const double half = half_width(at(point, {"result"}), view.metric);
     Cell shown{printed(view.metric, y), y};
-    if (!std::isfinite(y)) shown = {"infeasible: " + text(point, {"reason"})};
+    if (!std::isfinite(y)) {
+      shown = {has(point, {"result"}) ? "no such figure" : "infeasible: " + text(point, {"reason"})};
+    }
     p.data.rows.push_back({scalar_text(value), shown});
     series.points.push_back({axis_numbers.values[i], y});
     series.half_widths.push_back(half);
@@ -363,7 +359,7 @@ void add_scatter(Section& s, const SweepView& view, std::size_t index) {
     const std::string unit = axis_values(axes[a]).unit;
     Plot p = plot_of(numbered(fmt::format("sweep-axis-{}", a + 1), index),
                      fmt::format("Sweep: {} against {}", metric_name(view.metric), path),
-                     fmt::format("A mark a point, whatever the other axes. The best: {}.", view.best_text()),
+                     fmt::format("A mark a point, whatever the other axes. First: {}.", view.best_text()),
                      {{path, true}, {metric_name(view.metric), true}, {"at"}});
     plot::Chart c;
     c.x_title = unit.empty() ? path : path + " in " + unit;
@@ -408,14 +404,14 @@ void add_points(Section& s, const SweepView& view) {
   constexpr std::size_t most = 60;
   const Json& points = at(view.sweep, {"points"});
   const Json& all_axes = at(view.sweep, {"axes"});
-  const bool over_load =
-      std::any_of(all_axes.begin(), all_axes.end(), [](const Json& axis) { return is_load(text(axis, {"path"})); });
+  const bool over_given =
+      std::any_of(all_axes.begin(), all_axes.end(), [](const Json& axis) { return is_given(text(axis, {"path"})); });
   std::vector<const Json*> ranked;
   std::size_t infeasible = 0;
   for (const Json& point : points) {
     if (std::isfinite(view.figure(point))) {
       ranked.push_back(&point);
-    } else {
+    } else if (!has(point, {"result"})) {
       ++infeasible;
     }
   }
@@ -424,7 +420,8 @@ void add_points(Section& s, const SweepView& view) {
   if (ranked.empty()) return;
   Table t;
   t.title = ranked.size() > most ? fmt::format("The best {} of {} points simulated", most, ranked.size())
-                                 : fmt::format("{} simulated, best first", results::counted(ranked.size(), "point"));
+                                 : fmt::format("{} simulated{}", results::counted(ranked.size(), "point"),
+                                               view.best == nullptr ? "" : ", best first");
   if (infeasible > 0) t.title += fmt::format("; {} cannot be", infeasible);
   for (const Json& axis : at(view.sweep, {"axes"})) t.add({text(axis, {"path"}), true});
   for (const char* header : {"output tokens/s", "TTFT p50", "TTFT p99", "TPOT p50", "TPOT p99", "within SLO"}) {
@@ -453,7 +450,7 @@ void add_points(Section& s, const SweepView& view) {
     }
     const double value = view.figure(*ranked[i]);
     if (row.size() < t.align.size()) row.push_back({printed(view.metric, value), value});
-    if (i == 0 && view.marked && !over_load) {
+    if (i == 0 && view.marked() && !over_given) {
       for (Cell& c : row) c.strong = true;
     }
     t.rows.push_back(std::move(row));

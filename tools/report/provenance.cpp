@@ -84,8 +84,9 @@ Unsteady unsteady_runs(const Inputs& inputs) {
       add((bests.size() == 1 ? "the best point swept" : "the best points swept") + of_scenario(sweep));
     }
     if (count == 0) continue;
-    said.others.push_back(fmt::format("No steady state in {} of the {} other points swept{}, on which no answer rests",
-                                      count, points.size() - bests.size(), of_scenario(sweep)));
+    said.others.push_back(fmt::format("No steady state in {} of the {} {}points swept{}, on which no answer rests",
+                                      count, points.size() - bests.size(), bests.empty() ? "" : "other ",
+                                      of_scenario(sweep)));
   }
   return said;
 }

@@ -15,6 +15,7 @@
 #include "tools/results/numbers.h"
 #include "tools/results/result_document.h"
 #include "tools/results/section.h"
+#include "tools/results/shortfall.h"
 #include "tools/results/table.h"
 
 namespace kvsim::results {
@@ -22,9 +23,6 @@ namespace kvsim::results {
 /// What points are ranked by unless somebody asks for another figure: see ranked_as_asked().
 inline constexpr std::string_view kThroughput = "throughput.output_tokens_per_s";
 inline constexpr std::string_view kMeanTtft = "latency_s.ttft.mean";
-
-/// The share of requests from which on a point meets its objectives, which are of 99th percentiles.
-inline constexpr double kMetByEnough = 0.99;
 
 /// A sweep and what became of its points.
 struct Sweep {
@@ -48,9 +46,6 @@ std::string encoded_figures(scenario::Scenario scenario, planner::ExperimentResu
 /// The last step of each path where that tells them apart, else the whole path.
 std::vector<std::string> axis_labels(const std::vector<planner::sweep::Axis>& axes);
 
-/// slo.quality_floor at a point with these axes ({path: value}), where the scenario before anything varies has `own`.
-std::optional<double> quality_floor_at(const Json& set, std::optional<double> own);
-
 /// The figures as a table: a column a figure, a row a point. NaN where a point has none.
 class FigureTable {
  public:
@@ -63,10 +58,10 @@ class FigureTable {
   [[nodiscard]] const std::string& unsteady(std::size_t row) const { return unsteady_[row]; }
   /// Whether every output is that of full-KV decoding; true of what was not simulated.
   [[nodiscard]] bool lossless(std::size_t row) const { return lossless_[row]; }
-  /// slo.quality_floor there; none where it is not set.
-  [[nodiscard]] std::optional<double> floor(std::size_t row) const { return floors_[row]; }
-  /// By how much its mean task score is below that (planner::below_quality_floor); 0 without one.
-  [[nodiscard]] double below_floor(std::size_t row) const;
+  /// How far it is behind what the sweep ranks by before its metric.
+  [[nodiscard]] const Shortfall& behind(std::size_t row) const { return behind_[row]; }
+  /// floor_words(), whatever the sweep ranks by.
+  [[nodiscard]] const std::string& below_floor(std::size_t row) const { return below_floor_[row]; }
   /// Rows by rank; those without the figure are left out. Equal figures: the smaller number first.
   [[nodiscard]] std::vector<std::size_t> ranked(std::string_view metric) const;
 
@@ -77,7 +72,8 @@ class FigureTable {
   std::vector<std::vector<double>> rows_;
   std::vector<std::string> unsteady_;
   std::vector<bool> lossless_;
-  std::vector<std::optional<double>> floors_;
+  std::vector<Shortfall> behind_;
+  std::vector<std::string> below_floor_;
 };
 
 /// The points by rank.
@@ -90,9 +86,9 @@ struct Ranking {
   std::optional<std::size_t> meeting;
   bool none_steady = false;    ///< steady states rank first, and there is none
   bool with_interval = false;  ///< of the first's figure
-  /// The axis that is the traffic where requests arrive on their own: of less of it latencies are always lower, so that
-  /// no point is the best. Empty: none is.
-  std::string load;
+  /// The axis none of whose values is a choice, so that no point is the best: the traffic where requests arrive on
+  /// their own, of less of which latencies are always lower, or what is asked for. Empty: none is.
+  std::string given;
   /// The first row whose output is that of full-KV decoding, where that of the first is not.
   std::optional<std::size_t> lossless;
 
@@ -103,6 +99,8 @@ struct Ranking {
 
 /// Whether a key says how much work there is, which is no choice.
 [[nodiscard]] bool is_load(std::string_view path);
+/// Whether it is an objective, or all of them.
+[[nodiscard]] bool is_objective(std::string_view path);
 
 Ranking ranking_of(const Sweep& sweep, const FigureTable& figures);
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <tuple>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -13,7 +12,6 @@
 #include "models/schema/spelling.h"
 #include "models/schema/units.h"
 #include "models/schema/yaml.h"
-#include "planner/quality_floor.h"
 #include "tools/results/fields.h"
 #include "tools/results/figure_rows.h"
 #include "tools/results/metrics.h"
@@ -26,9 +24,6 @@ namespace {
 using planner::sweep::Axis;
 using planner::sweep::Design;
 using planner::sweep::PointResult;
-
-constexpr const char* kFloor = "slo.quality_floor";
-constexpr const char* kObjectives = "slo";
 
 std::string last_step(const std::string& path) {
   return path.substr(path.rfind('.') + 1);
@@ -56,15 +51,6 @@ Json set_of(const Design& design, const std::vector<std::vector<Json>>& values, 
   return set;
 }
 
-std::optional<double> own_floor(const planner::sweep::Plan& plan) {
-  if (plan.resolved.empty()) return std::nullopt;
-  const schema::ConfigNode scenario = schema::read_yaml(plan.resolved, "");
-  const schema::ConfigNode* floor = scenario.find_path(kFloor);
-  if (floor == nullptr) return std::nullopt;
-  const Json value = schema::to_json(*floor);
-  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
-}
-
 }  // namespace
 
 std::string encoded_figures(scenario::Scenario scenario, planner::ExperimentResult result) {
@@ -82,24 +68,14 @@ std::vector<std::string> axis_labels(const std::vector<planner::sweep::Axis>& ax
   return result;
 }
 
-std::optional<double> quality_floor_at(const Json& set, std::optional<double> own) {
-  const auto number = [](const Json& value) {
-    return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
-  };
-  if (set.contains(kFloor)) return number(set[kFloor]);
-  if (!set.contains(kObjectives)) return own;
-  return number(set[kObjectives].is_object() ? set[kObjectives].value("quality_floor", Json()) : Json());
-}
-
 FigureTable::FigureTable(const Sweep& sweep) {
-  const std::optional<double> floor = own_floor(sweep.plan);
-  const std::vector<std::vector<Json>> values = typed_values(sweep.plan.design);
   std::unordered_map<std::string, std::size_t> columns;
   for (const planner::sweep::PointResult& point : sweep.points) {
     std::vector<double>& row = rows_.emplace_back(names_.size(), kNone);
     std::string& unsteady = unsteady_.emplace_back();
     lossless_.push_back(true);
-    floors_.push_back(quality_floor_at(set_of(sweep.plan.design, values, point.point), floor));
+    behind_.emplace_back();
+    below_floor_.emplace_back();
     if (!point.simulated()) continue;
     const Json result = Json::parse(point.result);
     const Json::json_pointer why("/requests/unsteady_state");
@@ -107,6 +83,8 @@ FigureTable::FigureTable(const Sweep& sweep) {
     const Json::json_pointer lossless("/quality/lossless");
     if (result.contains(lossless) && result.at(lossless).is_boolean())
       lossless_.back() = result.at(lossless).get<bool>();
+    behind_.back() = shortfall_of(result, {sweep.steady_first, sweep.objectives_first});
+    below_floor_.back() = floor_words(result);
     for_each_figure(result, [&](const std::string& name, const Json& value) {
       const auto [known, added] = columns.emplace(name, names_.size());
       if (added) {
@@ -136,11 +114,6 @@ double FigureTable::at(std::size_t row, std::string_view name) const {
   return at && *at < rows_[row].size() ? rows_[row][*at] : kNone;  // earlier rows are shorter than later ones
 }
 
-double FigureTable::below_floor(std::size_t row) const {
-  if (!floors_[row] || lossless_[row]) return 0;
-  return planner::below_quality_floor(at(row, "quality.mean_score"), *floors_[row]);
-}
-
 std::vector<std::size_t> FigureTable::ranked(std::string_view metric) const {
   std::vector<std::pair<double, std::size_t>> order;
   for (std::size_t row = 0; row < rows_.size(); ++row) {
@@ -155,14 +128,6 @@ std::vector<std::size_t> FigureTable::ranked(std::string_view metric) const {
 
 namespace {
 
-constexpr std::string_view kAttainment = "slo.attainment";
-
-/// 0 where the objectives are met or do not count, else by how much too few requests meet them.
-double missed_by(const Sweep& sweep, const FigureTable& figures, std::size_t row) {
-  const double attained = figures.at(row, kAttainment);
-  return sweep.objectives_first && attained < kMetByEnough ? kMetByEnough - attained : 0;
-}
-
 /// Half of the 95 % interval; not a number where none is known. What is divided by tokens/s, or proportional to them,
 /// is as far off as they are.
 double half_width_of(const FigureTable& figures, std::size_t row, std::string_view metric) {
@@ -174,11 +139,6 @@ double half_width_of(const FigureTable& figures, std::size_t row, std::string_vi
   return half(kThroughput) / figures.at(row, kThroughput) * figures.at(row, metric);
 }
 
-/// Whether a service is asked for at this point, and its run was none.
-bool behind(const Sweep& sweep, const FigureTable& figures, std::size_t row) {
-  return sweep.steady_first && !figures.unsteady(row).empty();
-}
-
 }  // namespace
 
 Sweep ranked_as_asked(planner::sweep::Plan plan, std::vector<planner::sweep::PointResult> points) {
@@ -186,10 +146,9 @@ Sweep ranked_as_asked(planner::sweep::Plan plan, std::vector<planner::sweep::Poi
   const bool closed = scenario.find_path("workload.closed") != nullptr;
   const schema::ConfigNode* objectives = scenario.find_path("slo");
   const std::vector<planner::sweep::Axis>& axes = plan.design.axes();
-  const bool asked =
-      (objectives != nullptr && objectives->is_map() && !objectives->entries().empty()) ||
-      scenario.find_path("workload.classes") != nullptr ||
-      std::any_of(axes.begin(), axes.end(), [](const auto& axis) { return axis.path.starts_with("slo"); });
+  const bool asked = (objectives != nullptr && objectives->is_map() && !objectives->entries().empty()) ||
+                     scenario.find_path("workload.classes") != nullptr ||
+                     std::any_of(axes.begin(), axes.end(), [](const auto& axis) { return is_objective(axis.path); });
   return {std::move(plan), std::move(points), std::string(closed ? kThroughput : kMeanTtft), asked, !closed};
 }
 
@@ -197,8 +156,12 @@ bool is_load(std::string_view path) {
   return path.ends_with("arrivals.rate") || path.ends_with("closed.concurrency") || path.ends_with("trace.speed_up");
 }
 
+bool is_objective(std::string_view path) {
+  return path == "slo" || path.starts_with("slo.") || path.find(".slo") != std::string_view::npos;
+}
+
 bool Ranking::best(std::size_t row) const {
-  if (order.empty() || all_even() || none_steady || !load.empty()) return false;
+  if (order.empty() || all_even() || none_steady || !given.empty()) return false;
   return row == order.front() || std::find(even.begin(), even.end(), row) != even.end();
 }
 
@@ -206,27 +169,22 @@ Ranking ranking_of(const Sweep& sweep, const FigureTable& figures) {
   Ranking ranking;
   ranking.order = figures.ranked(sweep.metric);
   std::vector<std::size_t>& order = ranking.order;
-  const auto missed = [&](std::size_t row) {
-    return std::tuple(behind(sweep, figures, row), sweep.objectives_first ? figures.below_floor(row) : 0.0,
-                      missed_by(sweep, figures, row));
-  };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return missed(a) < missed(b); });
+  const auto behind = [&figures](std::size_t row) { return figures.behind(row); };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return behind(a) < behind(b); });
   if (order.empty()) return ranking;
-  ranking.none_steady = behind(sweep, figures, order.front());
-  const auto asked = [&](std::size_t row) { return std::isfinite(figures.at(row, kAttainment)); };
-  if (sweep.objectives_first && std::any_of(order.begin(), order.end(), asked)) {
-    ranking.meeting = static_cast<std::size_t>(std::count_if(
-        order.begin(), order.end(), [&](std::size_t row) { return missed(row) == std::tuple(false, 0.0, 0.0); }));
+  ranking.none_steady = behind(order.front()).unsteady;
+  if (sweep.objectives_first) {
+    ranking.meeting = static_cast<std::size_t>(
+        std::count_if(order.begin(), order.end(), [&](std::size_t row) { return behind(row).nothing(); }));
   }
-  if (sweep.steady_first) {
-    for (const planner::sweep::Axis& axis : sweep.plan.design.axes()) {
-      if (is_load(axis.path) && axis.values.size() > 1) ranking.load = axis.path;
-    }
+  for (const planner::sweep::Axis& axis : sweep.plan.design.axes()) {
+    const bool given = (sweep.steady_first && is_load(axis.path)) || is_objective(axis.path);
+    if (given && axis.values.size() > 1) ranking.given = axis.path;
   }
   const std::size_t first = order.front();
   const auto value = [&](std::size_t row) { return figures.at(row, sweep.metric); };
   for (const std::size_t row : order) {
-    if (row == first || missed(row) != missed(first)) continue;
+    if (row == first || behind(row) != behind(first)) continue;
     const double apart = std::abs(value(row) - value(first));
     const double chance =
         std::hypot(half_width_of(figures, row, sweep.metric), half_width_of(figures, first, sweep.metric));

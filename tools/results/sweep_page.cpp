@@ -235,31 +235,35 @@ std::vector<std::string> unsteady_words(const Sweep& sweep, const FigureTable& f
                       point_numbers(sweep, behind), sweep.points[named].point, figures.unsteady(named))};
 }
 
-/// ", output lossy: task score 0.985 of the full KV's, below slo.quality_floor, 0.99"; empty where it is lossless.
+/// ", output lossy: task score 0.985 of the full KV's, 0.005 below slo.quality_floor"; empty where it is lossless.
 std::string lossy_words(const FigureTable& figures, std::size_t row) {
   if (figures.lossless(row)) return {};
   const double score = figures.at(row, "quality.mean_score"), nats = figures.at(row, "quality.expected_kl_nats");
-  const std::optional<double> floor = figures.floor(row);
   std::string words = ", output lossy: ";
-  if (!std::isfinite(score)) {
+  if (std::isfinite(score)) {
+    words += fmt::format("task score {} of the full KV's", fidelity(figures, row));
+  } else {
     words += std::isfinite(nats) ? figure(nats) + " nats a request from the full KV's" : "by how much is not known";
-    return words + (floor ? fmt::format("; whether it reaches slo.quality_floor, {:g}, is not known", *floor) : "");
   }
-  const bool below = figures.below_floor(row) > 0;
-  words += fmt::format("task score {} of the full KV's", below ? fmt::format("{:.6g}", score) : fidelity(figures, row));
-  return words + (below ? fmt::format(", below slo.quality_floor, {:g}", *floor) : "");
+  return words + figures.below_floor(row);
 }
 
 /// Which points have outputs worse than is asked for, where the best has not.
-std::vector<std::string> floor_words(const Sweep& sweep, const FigureTable& figures, const Ranking& ranking) {
-  if (!sweep.objectives_first || figures.below_floor(ranking.order.front()) > 0) return {};
-  std::vector<std::size_t> below;
+std::vector<std::string> behind_for_quality(const Sweep& sweep, const FigureTable& figures, const Ranking& ranking) {
+  if (figures.behind(ranking.order.front()).below_floor > 0) return {};
+  std::vector<std::size_t> below, unknown;
   for (const std::size_t row : ranking.order) {
-    if (figures.below_floor(row) > 0) below.push_back(row);
+    const double by = figures.behind(row).below_floor;
+    if (by > 0) (std::isinf(by) ? unknown : below).push_back(row);
   }
-  if (below.empty()) return {};
-  return {fmt::format("not known to reach slo.quality_floor, and therefore behind all others: {}",
-                      point_numbers(sweep, below))};
+  std::vector<std::string> words;
+  const auto say = [&](const char* why, const std::vector<std::size_t>& rows) {
+    if (rows.empty()) return;
+    words.push_back(fmt::format("{}, and therefore behind those that reach it: {}", why, point_numbers(sweep, rows)));
+  };
+  say("below slo.quality_floor", below);
+  say("not known to reach slo.quality_floor", unknown);
+  return words;
 }
 
 /// Of a point that is named beside the best.
@@ -271,7 +275,15 @@ std::string state_words(const FigureTable& figures, std::size_t row) {
 
 /// Which point is best, by what, and which others may as well be.
 std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figures, const Ranking& ranking) {
-  if (ranking.order.empty()) return {fmt::format("no point has a figure {}", sweep.metric)};
+  if (ranking.order.empty()) {
+    std::vector<std::string> none{fmt::format("no point has a figure {}", sweep.metric)};
+    for (std::size_t row = 0; row < sweep.points.size(); ++row) {
+      if (figures.unsteady(row).empty()) continue;
+      none.push_back(fmt::format("point {}: {}", sweep.points[row].point, figures.unsteady(row)));
+      break;
+    }
+    return none;
+  }
   const std::size_t best = ranking.order.front();
   const auto named = [&](std::size_t row) {
     return fmt::format("point {} ({}) with {}", sweep.points[row].point,
@@ -282,11 +294,11 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
   const std::string by = fmt::format("by the {} {}", less_is_better(sweep.metric) ? "lowest" : "highest", sweep.metric);
   std::vector<std::string> words, unsteady = unsteady_words(sweep, figures, ranking);
   const auto with_unsteady = [&] {
-    if (ranking.lossless && ranking.load.empty()) {
+    if (ranking.lossless && ranking.given.empty()) {
       words.push_back(fmt::format("the first whose output is that of full-KV decoding: {}{}", named(*ranking.lossless),
                                   state_words(figures, *ranking.lossless)));
     }
-    for (std::string& said : floor_words(sweep, figures, ranking)) words.push_back(std::move(said));
+    for (std::string& said : behind_for_quality(sweep, figures, ranking)) words.push_back(std::move(said));
     words.insert(words.end(), unsteady.begin(), unsteady.end());
     return words;
   };
@@ -295,25 +307,27 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
     return with_unsteady();
   }
   std::string asked_for = fmt::format("the objectives for {} of requests", percent(kMetByEnough));
-  if (std::any_of(ranking.order.begin(), ranking.order.end(),
-                  [&figures](std::size_t row) { return figures.floor(row).has_value(); })) {
+  const std::vector<std::string>& names = figures.names();
+  if (std::find(names.begin(), names.end(), "slo.below_quality_floor") != names.end()) {
     asked_for += " and slo.quality_floor in the mean";
   }
   if (ranking.meeting == std::size_t{0}) {
-    words.push_back(fmt::format("no point{} meets {}; the nearest, for {}: {}",
+    const double met = figures.at(best, "slo.attainment");
+    words.push_back(fmt::format("no point{} meets {}; the nearest, {}: {}",
                                 unsteady.empty() ? "" : " in a steady state", asked_for,
-                                percent(figures.at(best, "slo.attainment")), of_best));
+                                std::isfinite(met) ? "for " + percent(met) : "where no request finished", of_best));
     return with_unsteady();
   }
   const std::string among = ranking.meeting ? fmt::format(", of {} that meet{} {}", *ranking.meeting,
                                                           *ranking.meeting == 1 ? "s" : "", asked_for)
                                             : std::string();
-  const bool marked = !ranking.all_even() && ranking.load.empty();
+  const bool marked = !ranking.all_even() && ranking.given.empty();
   words.push_back(fmt::format("{}, {}{}: {}", marked ? "best" : "first", by, among, of_best));
   const char* why = ranking.with_interval ? "the 95 % intervals tell" : "what is printed tells";
-  if (!ranking.load.empty()) {
-    words.push_back(
-        fmt::format("no point is best: {} is the traffic, and latencies are lower with less of it", ranking.load));
+  if (!ranking.given.empty()) {
+    words.push_back(fmt::format("no point is best: {} is {}", ranking.given,
+                                is_load(ranking.given) ? "the traffic, and latencies are lower with less of it"
+                                                       : "what is asked for, and less of it is always easier"));
   } else if (ranking.all_even()) {
     words.push_back(fmt::format("no point is best: {} none from it", why));
   } else if (!ranking.even.empty()) {

@@ -1,4 +1,5 @@
 // kvsim report: results, as a page that leaves the engineer's desk.
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <string_view>
@@ -53,9 +54,28 @@ void write_file(const std::string& path, const std::string& text) {
   file.commit();
 }
 
+/// Throws schema::InputError where the file is one of those that lie beside a result that is read, and no page, or a
+/// page of that result.
+void refuse_file_of_result(const std::string& out, const std::vector<std::string>& inputs) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!fs::is_regular_file(out, error)) return;
+  const fs::path file = out, folder = fs::canonical(file, error).parent_path();
+  const bool page =
+      std::any_of(kEndings.begin(), kEndings.end(), [&out](const auto& ending) { return out.ends_with(ending.first); });
+  for (const fs::path input : inputs) {
+    if (!fs::equivalent(folder, fs::absolute(input, error).parent_path(), error)) continue;
+    if (page && file.stem() != input.stem()) continue;
+    throw schema::InputError(
+        fmt::format("--out: {} belongs to {}, which is read: expected another name", out, input.string()));
+  }
+}
+
 void write_report(Console& console, const Options& options) {
   const std::vector<std::string> inputs = report::files_of(options.results);
-  refuse_input("--out", options.out.empty() ? "report.html" : options.out, inputs);
+  const std::string out = options.out.empty() ? "report.html" : options.out;
+  refuse_input("--out", out, inputs);
+  refuse_file_of_result(out, inputs);
   const std::string format = format_of(options);
   if (format == "csv" && options.out.empty()) {
     throw schema::InputError("report --format csv: a file a plot, so it needs a folder: --out DIR");
@@ -77,11 +97,10 @@ void write_report(Console& console, const Options& options) {
     }
     return;
   }
-  const std::string path = options.out.empty() ? "report.html" : options.out;
   const std::string html = page::to_html(report);
-  write_file(path, html);
+  write_file(out, html);
   console.print(page::summary(report));
-  console.print(fmt::format("\nThe report, to open in a browser: {} ({})\n", path,
+  console.print(fmt::format("\nThe report, to open in a browser: {} ({})\n", out,
                             results::bytes(static_cast<double>(html.size()))));
 }
 

@@ -1,9 +1,11 @@
 // What every run has: requests, throughput, latencies, objectives, quality; machines, links and tiers; the simulation.
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include <fmt/format.h>
 
+#include "planner/quality_floor.h"
 #include "sim/cache/prompt_cache.h"
 #include "tools/results/comparison.h"
 #include "tools/results/metrics/metric.h"
@@ -122,6 +124,26 @@ const QuantileSample& quantile_sample(std::string_view key) {
   return *std::find_if(samples.begin(), samples.end(), [key](const QuantileSample& s) { return s.key == key; });
 }
 
+/// The highest one; none where none is set.
+std::optional<double> floor_of(const scenario::Scenario& s) {
+  std::optional<double> highest;
+  const auto look = [&highest](const serving::SloConfig& slo) {
+    if (slo.quality_floor) highest = std::max(highest.value_or(0), *slo.quality_floor);
+  };
+  if (s.serving.classes.empty()) look(s.serving.slo);
+  for (const serving::ClassConfig& one : s.serving.classes) look(one.slo.value_or(s.serving.slo));
+  return highest;
+}
+
+const Condition kFloor{"where slo.quality_floor is set",
+                       [](const scenario::Scenario& s) { return floor_of(s).has_value(); }};
+
+Figure below_floor(const View& v) {
+  const Figure score = fidelity(v, 1.0, v.measured().quality, "quality");
+  if (!score.value.is_number()) return score;
+  return {planner::below_quality_floor(score.value.get<double>(), *floor_of(v.outcome.scenario))};
+}
+
 const Names kSketchedSamples{"sample",
                              [](const Outcome& o) {
                                std::vector<std::string> keys;
@@ -211,6 +233,10 @@ Metrics request_metrics() {
                 {"slo.goodput_requests_per_s", kRequestsPerS, kHigher,
                  "requests that met every objective, with an answer at or above slo.quality_floor where it is set",
                  per_second([](const View& v) { return v.measured().good; })}});
+  append(rows, when(kFloor, {{"slo.below_quality_floor", kPlain, kLower,
+                              "by how much quality.mean_score is below slo.quality_floor, or the highest that a class "
+                              "of requests has; 0 where it reaches it",
+                              below_floor}}));
   return rows;
 }
 

@@ -1,0 +1,48 @@
+#include "tools/results/shortfall.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace kvsim::results {
+namespace {
+
+constexpr const char* kBelowFloor = "below_quality_floor";
+
+/// slo.below_quality_floor; infinity where it is null, 0 where it is not there.
+double below_floor(const Json& slo) {
+  const auto below = slo.find(kBelowFloor);
+  if (below == slo.end()) return 0;
+  return below->is_number() ? below->get<double>() : std::numeric_limits<double>::infinity();
+}
+
+Json slo_of(const Json& result) {
+  const auto slo = result.is_object() ? result.find("slo") : result.end();
+  return slo != result.end() && slo->is_object() ? *slo : Json::object();
+}
+
+}  // namespace
+
+Shortfall shortfall_of(const Json& result, Asked asked) {
+  Shortfall by;
+  if (asked.steady) {
+    const Json::json_pointer unsteady("/requests/unsteady_state");
+    by.unsteady = result.contains(unsteady) && result.at(unsteady).is_string() && result.at(unsteady) != "";
+  }
+  if (!asked.objectives) return by;
+  const Json slo = slo_of(result);
+  by.below_floor = below_floor(slo);
+  if (const auto met = slo.find("attainment"); met != slo.end()) {
+    by.missed = met->is_number() ? std::max(0.0, kMetByEnough - met->get<double>()) : 1;
+  }
+  return by;
+}
+
+std::string floor_words(const Json& result) {
+  const double below = below_floor(slo_of(result));
+  if (std::isinf(below)) return ", of which nobody knows whether it reaches slo.quality_floor";
+  return below > 0 ? fmt::format(", {:.3g} below slo.quality_floor", below) : std::string();
+}
+
+}  // namespace kvsim::results

@@ -1,0 +1,40 @@
+// How far a run is behind what its scenario asks for, whatever its figures: what sweeps, maps and reports rank by
+// before they look at a figure.
+#pragma once
+
+#include <compare>
+#include <limits>
+#include <string>
+
+#include "tools/results/numbers.h"
+
+namespace kvsim::results {
+
+/// The share of requests from which on a run meets its objectives, which are of 99th percentiles.
+inline constexpr double kMetByEnough = 0.99;
+
+/// Of two runs that with less of it is nearer to what is asked for; what stands first counts first.
+struct Shortfall {
+  bool unsteady = false;   ///< a service is asked for, and the run was in no steady state
+  double below_floor = 0;  ///< slo.below_quality_floor; infinity where the score is not known
+  /// By how much the share of requests that met the objectives is below kMetByEnough; 1 where none finished.
+  double missed = 0;
+
+  auto operator<=>(const Shortfall&) const = default;
+  [[nodiscard]] bool nothing() const { return *this == Shortfall{}; }
+};
+
+/// What counts.
+struct Asked {
+  bool steady = false;      ///< a service is asked for
+  bool objectives = false;  ///< latencies and the floor of quality
+};
+
+/// Of a run's document; what an older one does not have does not count.
+[[nodiscard]] Shortfall shortfall_of(const Json& result, Asked asked);
+
+/// ", 0.005 below slo.quality_floor", ", of which nobody knows whether it reaches slo.quality_floor"; empty where it
+/// does, or there is none. Of a run's document.
+[[nodiscard]] std::string floor_words(const Json& result);
+
+}  // namespace kvsim::results
