@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/documents.h"
@@ -174,7 +175,9 @@ TEST_F(CapacityTest, NodesAreBoughtAtTheirPriceAndSaySo) {
   const Words by_node{"--rate", "20/s", "--set", "cluster.node={gpus: 8, price: 18 USD/h}", "--out", "o"};
   const CommandResult r = capacity(by_node);
   ASSERT_EQ(r.status, 0) << r.err;
-  EXPECT_NE(r.out.find("in 1 node of 8 and"), std::string::npos) << r.out;
+  const Json own = Json::parse(read("o/result.json"))["configurations"][0]["fleet"];
+  const auto more = 8 - own["replicas"].get<int>();
+  EXPECT_NE(r.out.find(fmt::format("in 1 node of 8 ({} more replicas fit) and", more)), std::string::npos) << r.out;
   EXPECT_NE(r.out.find("node of 8 x h100-sxm: $18.00 per node and hour"), std::string::npos) << r.out;
   EXPECT_EQ(r.out.find("per GPU and hour"), std::string::npos) << "no price that does not count\n" << r.out;
   const Json doc = Json::parse(read("o/result.json"));

@@ -221,7 +221,7 @@ std::string load_figure(Load load, double rate) {
 }
 
 std::string in_nodes(std::int64_t nodes, std::int64_t gpus_of_one) {
-  return nodes > 0 ? fmt::format(" in {} node{} of {}", nodes, nodes == 1 ? "" : "s", gpus_of_one) : std::string();
+  return nodes > 0 ? fmt::format(" in {} of {}", counted(nodes, "node"), gpus_of_one) : std::string();
 }
 
 std::optional<std::int64_t> gpus_per_node(const Configuration& c) {
@@ -265,6 +265,15 @@ std::string interrupted_sentence(const CapacityPlan& plan) {
                      plan.stopped == 1 ? "" : "any of them ");
 }
 
+/// " (3 more replicas fit)" into nodes that are bought; empty where none does, or GPUs are bought alone.
+std::string room_in_nodes(const Fleet& fleet, const serving::ClusterConfig& cluster) {
+  if (fleet.nodes == 0) return {};
+  std::int64_t more = 0;
+  while (serving::nodes_for(cluster, fleet.replicas + more + 1) == fleet.nodes) ++more;
+  if (more == 0) return {};
+  return fmt::format(" ({} more {})", more, more == 1 ? "replica fits" : "replicas fit");
+}
+
 }  // namespace
 
 std::vector<std::string> capacity_decision(const CapacityPlan& plan) {
@@ -281,7 +290,8 @@ std::vector<std::string> capacity_decision(const CapacityPlan& plan) {
         "Buy {} x {} under {} for {} {}{}: {} {}{}, {}/h, {} per 1M output tokens{}{}", whole(f.replicas),
         sized_name(c, machine(c)), c.policy, load_of_plan(plan, *plan.request.rate), within,
         f.n_minus_1 ? ", also with one replica less" : "", whole(f.gpus),
-        (f.gpus == 1 ? "GPU" : "GPUs") + in_nodes(f.nodes, gpus_per_node(c).value_or(0)),
+        (f.gpus == 1 ? "GPU" : "GPUs") + in_nodes(f.nodes, gpus_per_node(c).value_or(0)) +
+            room_in_nodes(f, c.scenario.serving.cluster),
         with_placement(plan)
             ? fmt::format(", {} of host memory and {} of storage", bytes_of_gb(f.dram_gb), bytes_of_gb(f.ssd_gb))
             : fmt::format(" and {} of host memory{}", bytes_of_gb(f.dram_gb), with_node_memory(plan) ? "" : " for KV"),
