@@ -96,7 +96,7 @@ class Evaluation {
     Configuration nearest = c;
     while (c.search.rate <= 0 && enlarge(c)) {
       search(c);
-      if (lowest(c).attainment.share > lowest(nearest).attainment.share) nearest = c;
+      if (nearer(c, nearest)) nearest = c;
     }
     if (c.search.rate <= 0) c = at_size_of(std::move(c), std::move(nearest));
     if (const Probe* best = c.sustained()) price(c, *best);

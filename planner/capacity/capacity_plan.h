@@ -107,8 +107,9 @@ void rank(CapacityPlan& plan);
 
 // What to say where no configuration meets the objectives at any rate. Internal to the capacity planner.
 
-/// Its probe at the lowest rate. Precondition: something was probed.
-[[nodiscard]] const Probe& lowest(const Configuration& c);
+/// Whether at the lowest rate probed more of its requests met the objectives than of the other's, or as many, and the
+/// 99th percentile that is the furthest above its limit is less so. Precondition: something was probed of both.
+[[nodiscard]] bool nearer(const Configuration& c, const Configuration& other);
 
 /// Throws Infeasible: which objective was missed and by how much at the lowest rate probed, by the configuration that
 /// came nearest; and why the others could not run.

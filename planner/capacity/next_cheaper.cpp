@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -57,11 +59,28 @@ std::string share_of(const Probe& probe, Miss miss) {
                                                  static_cast<double>(probe.attainment.requests));
 }
 
-}  // namespace
-
 const Probe& lowest(const Configuration& c) {
   return *std::min_element(c.probes.begin(), c.probes.end(),
                            [](const Probe& a, const Probe& b) { return a.rate < b.rate; });
+}
+
+/// How many times the limit the 99th percentile of TTFT or TPOT is, whichever is worse; infinity where none finished.
+double exceeds(const Probe& probe, const serving::SloConfig& slo) {
+  double worst = 0;
+  const auto look = [&worst](const std::optional<double>& limit, double value) {
+    if (limit) worst = std::max(worst, std::isnan(value) ? std::numeric_limits<double>::infinity() : value / *limit);
+  };
+  look(slo.ttft_s, probe.ttft_p99_s);
+  look(slo.tpot_s, probe.tpot_p99_s);
+  return worst;
+}
+
+}  // namespace
+
+bool nearer(const Configuration& c, const Configuration& other) {
+  const Probe &a = lowest(c), &b = lowest(other);
+  if (a.attainment.share != b.attainment.share) return a.attainment.share > b.attainment.share;
+  return exceeds(a, c.scenario.serving.slo) < exceeds(b, other.scenario.serving.slo);
 }
 
 std::string describe_misses(const Probe& probe, const serving::SloConfig& slo) {
@@ -112,7 +131,7 @@ void throw_nearest_miss(const std::vector<Configuration>& configurations, const 
     const std::string name = fmt::format("{}:{}, {}", c.machine, c.tensor_parallel, c.policy);
     if (!c.problem.empty()) {
       others += fmt::format("; {} was left out: {}", name, c.problem);
-    } else if (!nearest || lowest(c).attainment.share > lowest(*nearest).attainment.share) {
+    } else if (!nearest || nearer(c, *nearest)) {
       nearest = &c;
     }
   }

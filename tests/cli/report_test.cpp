@@ -166,8 +166,7 @@ TEST_F(ReportTest, AFileOfTheResultThatIsReadIsNotWrittenOver) {
   EXPECT_EQ(r.status, 2);
   EXPECT_EQ(r.err, "kvsim: --out: d/resolved.yaml belongs to d/result.json, which is read: expected another name\n");
   EXPECT_EQ(read("d/resolved.yaml"), scenario);
-  EXPECT_EQ(run({"report", "d/result.json", "--out", "d/result.md"}).status, 2);
-  for (int time = 0; time < 2; ++time) EXPECT_EQ(run({"report", "d", "--out", "d/report.md"}).status, 0);
+  for (int time = 0; time < 2; ++time) EXPECT_EQ(run({"report", "d", "--out", "d/report.md"}).status, 0);  // a page
 }
 
 TEST_F(ReportTest, AScenarioIsNoResult) {

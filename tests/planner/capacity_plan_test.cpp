@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -329,6 +330,26 @@ TEST(Capacity, TheNearestMissIsOfTheSizeThatCameNearest) {
   } catch (const Infeasible& e) {
     EXPECT_NE(std::string(e.what()).find("; l40s:2, "), std::string::npos) << e.what();
   }
+}
+
+TEST(Capacity, OfAsManyMissesTheNearestIsTheOneWhosePercentileIsNearestToItsLimit) {
+  const auto missing = [](double share, double ttft_s, double tpot_s) {
+    Configuration c;
+    c.scenario.serving.slo.ttft_s = 1;
+    c.scenario.serving.slo.tpot_s = 0.01;
+    Probe probe;
+    probe.attainment.share = share;
+    probe.ttft_p99_s = ttft_s;
+    probe.tpot_p99_s = tpot_s;
+    c.probes.push_back(probe);
+    return c;
+  };
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(nearer(missing(0.1, 9, 9), missing(0, 2, 0.02)));
+  EXPECT_TRUE(nearer(missing(0, 2, 0.02), missing(0, 3, 0.01)));
+  EXPECT_TRUE(nearer(missing(0, 3, 0.01), missing(0, 2, 0.04)));
+  EXPECT_TRUE(nearer(missing(0, 9, 9), missing(0, none, none)));
+  EXPECT_FALSE(nearer(missing(0, 2, 0.02), missing(0, 2, 0.02)));
 }
 
 TEST(Capacity, ResultsDoNotDependOnThreads) {

@@ -170,7 +170,7 @@ TEST(SweepRanking, OfTheTrafficNoPointIsTheBest) {
   sweep = ranked_as_asked(std::move(sweep.plan), std::move(sweep.points));
   EXPECT_FALSE(ranking_of(sweep, FigureTable(sweep)).best(0));
   EXPECT_EQ(sweep_page(sweep).subtitle.back(),
-            "no point is best: workload.arrivals.rate is the traffic, and latencies are lower with less of it");
+            "no point is best: workload.arrivals.rate is the traffic, of which less is always easier");
 }
 
 planner::sweep::PointResult unsteady(planner::sweep::PointResult point, const std::string& why = "the queue grows") {
@@ -460,13 +460,31 @@ TEST(SweepRanking, OfWhatIsAskedForNoValueIsAChoice) {
   for (const std::string path : {"slo", "slo.ttft_p99", "slo.quality_floor", "workload.classes[].slo"}) {
     const Sweep sweep = asked_for(points, path + "=1,2");
     const Ranking ranking = ranking_of(sweep, FigureTable(sweep));
-    EXPECT_EQ(ranking.given, path);
+    EXPECT_EQ(ranking.given, std::vector<std::string>{path});
     EXPECT_FALSE(ranking.best(1)) << path;
-    EXPECT_TRUE(has(sweep_page(sweep).subtitle,
-                    "no point is best: " + path + " is what is asked for, and less of it is always easier"));
+    const std::string why = "no point is best: " + path + " is what is asked for, and no choice";
+    EXPECT_TRUE(has(sweep_page(sweep).subtitle, why));
+    const Page none = sweep_page(asked_for({points[0]}, path + "=1,2"));
+    EXPECT_TRUE(has(none.subtitle, why));
+    EXPECT_TRUE(has(none.subtitle,
+                    "no point meets the objectives for 99.0 % of requests and slo.quality_floor in the "
+                    "mean; first, for 50.0 %: point 0"));
   }
+  EXPECT_EQ(given_words({"a.rate", "slo"}), "a.rate, slo are what is given, and no choice");
+  EXPECT_EQ(given_words({"slo.a", "slo.b"}), "slo.a, slo.b are what is asked for, and no choice");
   const Sweep one = asked_for({points[1]}, "slo.ttft_p99=1");
   EXPECT_TRUE(ranking_of(one, FigureTable(one)).given.empty());
+}
+
+TEST(SweepRanking, ClassesWithoutObjectivesAskForNone) {
+  const auto asked = [](const char* of_class) {
+    Sweep sweep = sweep_of({point(0, "1")}, 1);
+    sweep.plan.resolved =
+        fmt::format("workload:\n  closed: {{concurrency: 1}}\n  classes: [{{name: a{}}}]\n", of_class);
+    return ranked_as_asked(std::move(sweep.plan), std::move(sweep.points)).objectives_first;
+  };
+  EXPECT_FALSE(asked(""));
+  EXPECT_TRUE(asked(", slo: {ttft_p99: 1 s}"));
 }
 
 TEST(Shortfall, UnsteadyComesBeforeTheFloorAndThatBeforeTheObjectives) {
@@ -483,6 +501,7 @@ TEST(Shortfall, UnsteadyComesBeforeTheFloorAndThatBeforeTheObjectives) {
   EXPECT_LT(of("null", "0.0", "0.5"), of("null", "0.0", "0.4"));
   EXPECT_LT(of("null", "0.0", "0.0"), of("null", "0.0", "null"));
   EXPECT_LT(of("null", "0.0", "null"), of("null", "0.01", "1"));
+  EXPECT_EQ(shortfall_of(Json::parse(R"({"slo":{"attainment":null}})"), {}).missed, 1);  // nothing finished
   EXPECT_LT(of("null", "5", "1"), of("null", "null", "1"));
   EXPECT_LT(of("null", "null", "null"), of("\"the queue grows\"", "0.0", "1"));
 }

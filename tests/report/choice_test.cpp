@@ -7,6 +7,8 @@
 #include <functional>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "tests/report/documents.h"
 #include "tools/report/answers.h"
 
@@ -52,12 +54,29 @@ TEST(Choice, NinetyNinePercentOfTheRequestsAreEnoughAndLessAreNot) {
   EXPECT_EQ(chosen(0.9899), "full_kv");
 }
 
-TEST(Choice, WhereNoPolicyMeetsTheObjectivesTheBestOfAllIsChosenAndThatIsSaid) {
-  const Fact f = policy_of({judged(run_document("full_kv", 100), 0.98), judged(run_document("staggered", 240), 0.4)});
-  EXPECT_EQ(f.answer, "staggered");
-  EXPECT_TRUE(says(f, "40.0 % of the requests under staggered met the objectives")) << f.detail;
+TEST(Choice, WhereNoPolicyMeetsTheObjectivesTheNearestIsChosenAndThatIsSaid) {
+  const Fact f = policy_of({judged(run_document("staggered", 240), 0.4), judged(run_document("full_kv", 100), 0.98)});
+  EXPECT_EQ(f.answer, "full_kv");
+  EXPECT_TRUE(f.detail.starts_with("Nearest to what is asked for: output tokens/s 100")) << f.detail;
+  EXPECT_TRUE(says(f, "98.0 % of the requests under full_kv met the objectives")) << f.detail;
   EXPECT_TRUE(says(f, "No policy meets them for 99.0 % of the requests.")) << f.detail;
   EXPECT_FALSE(says(f, "outside of the objectives")) << f.detail;
+  Json nothing = judged(run_document("nothing_finished", 900), 0);
+  nothing["slo"]["attainment"] = nullptr;
+  EXPECT_EQ(policy_of({judged(run_document("full_kv", 100), 0.98), nothing}).answer, "full_kv");
+  EXPECT_TRUE(says(policy_of({nothing}), "\nNone of the requests under nothing_finished met the objectives"));
+}
+
+TEST(Choice, ObjectivesOfClassesAreNamedAsTheirs) {
+  const auto asked = [](const char* slo, const char* classes) {
+    Json run = judged(run_document("full_kv", 100), 1);
+    run["details"]["resolved_scenario"] = fmt::format("workload:\n  classes: [{}]\nslo: {}\n", classes, slo);
+    return objectives_words(run);
+  };
+  const std::string own = "{name: a, slo: {tpot_p99: 32 ms}}", none = "{name: b}";
+  EXPECT_EQ(asked("{}", (own + ", " + none).c_str()), "TPOT p99 32.0 ms of class a");
+  EXPECT_EQ(asked("{ttft_p99: 2 s}", (own + ", " + none).c_str()), "TTFT p99 2.00 s, TPOT p99 32.0 ms of class a");
+  EXPECT_EQ(asked("{ttft_p99: 2 s}", own.c_str()), "TPOT p99 32.0 ms of class a");
 }
 
 TEST(Choice, WithoutObjectivesThereIsNothingToMeet) {

@@ -1,6 +1,8 @@
 // What sweeps answer: by their axes, among the points that meet the objectives, and how sure the best one is.
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include "tests/report/documents.h"
 #include "tools/report/answers.h"
 
@@ -155,8 +157,28 @@ TEST(Swept, WhatReachesTheFloorIsChosenAndSaysWhy) {
     }
     const Fact f = only({d}, kWhichPlan);
     EXPECT_EQ(f.answer, "draft_length = 1, keep_ratio = 0.1");
-    EXPECT_TRUE(says(f, "The best of 3 points simulated that reaches slo.quality_floor: output tokens/s")) << f.detail;
+    EXPECT_TRUE(says(f, fmt::format("The {} of 3 points simulated that reaches slo.quality_floor: output tokens/s",
+                                    met == 1 ? "best" : "nearest to what is asked for")))
+        << f.detail;
   }
+}
+
+TEST(Swept, WhereNothingFinishedIsNoAnswer) {
+  Json d = draft_lengths(0.1);
+  d["points"][2]["result"]["slo"]["attainment"] = nullptr;  // of 102 tokens/s
+  const Fact f = only({d}, kWhichPlan);
+  EXPECT_TRUE(says(f, "The best of 3 points simulated at which requests finished: output tokens/s 101.0")) << f.detail;
+  d["points"][2]["result"] = {{"throughput", {{"output_tokens_per_s", nullptr}}}};
+  EXPECT_TRUE(says(only({d}, kWhichPlan), "\n1 other came to no such figure.")) << f.detail;
+}
+
+TEST(Swept, WhereNoneMeetsTheObjectivesTheNearestIsTheAnswer) {
+  Json d = draft_lengths(0.1);
+  d["resolved_scenario"] = "slo: {tpot_p99: 1 ms}\n";
+  for (std::size_t i = 0; i < 3; ++i) d["points"][i]["result"]["slo"]["attainment"] = i == 0 ? 0.3 : 0.2;
+  const Fact f = only({d}, kWhichPlan);
+  EXPECT_TRUE(says(f, "The nearest to what is asked for of 3 points simulated: output tokens/s 100.0")) << f.detail;
+  EXPECT_TRUE(says(f, "30.0 % of its requests met the objectives (TPOT p99 1.00 ms).")) << f.detail;
 }
 
 TEST(Swept, OverWhatIsAskedForThereIsAnAnswerForEachOfItsValues) {
@@ -165,7 +187,7 @@ TEST(Swept, OverWhatIsAskedForThereIsAnAnswerForEachOfItsValues) {
   for (std::size_t i = 0; i < 3; ++i) d["points"][i]["set"]["slo.quality_floor"] = i == 0 ? 0.8 : 0.9;
   const Fact f = only({d}, kWhichPolicy);
   EXPECT_TRUE(says(f,
-                   "No point is best: slo.quality_floor is what is asked for, of which less is always easier. At "
+                   "No point is best: slo.quality_floor is what is asked for, and no choice. At "
                    "each:\nquality_floor = 0.8: policy = "))
       << f.detail;
 }

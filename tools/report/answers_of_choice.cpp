@@ -1,5 +1,6 @@
 // Which policy, draft length and keep ratio: by comparisons, plans and sweeps.
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <set>
 
@@ -52,8 +53,10 @@ std::string ties_of(const Inputs::Compared& compared, std::size_t chosen) {
   return said;
 }
 
-/// The share of requests that met the objectives, with as many digits as show on which side of what is enough it is.
+/// The share of requests that met the objectives, with as many digits as show on which side of what is enough it is;
+/// not a number where none finished.
 std::string met_text(double share) {
+  if (std::isnan(share)) return "none";
   constexpr int most = 6;
   double parts = 1000;
   for (int digits = 1; digits < most; ++digits, parts *= 10) {
@@ -64,6 +67,11 @@ std::string met_text(double share) {
   return "just under " + results::percent(kMetByEnough);
 }
 
+std::string capitalized(std::string words) {
+  if (!words.empty()) words.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(words.front())));
+  return words;
+}
+
 /// How many requests met the objectives, where there are some, and whom they rule out.
 std::string objectives_of_policies(const Inputs::Compared& compared, std::size_t chosen) {
   const auto share = [&](std::size_t i) {
@@ -71,7 +79,7 @@ std::string objectives_of_policies(const Inputs::Compared& compared, std::size_t
   };
   const std::string objectives = objectives_words(compared.results[chosen].result);
   if (objectives.empty()) return {};
-  std::string said = fmt::format("\n{} of the requests under {} met the objectives ({}).", share(chosen),
+  std::string said = fmt::format("\n{} of the requests under {} met the objectives ({}).", capitalized(share(chosen)),
                                  compared.results[chosen].policy, objectives);
   if (!meets_objectives(compared.results[chosen].result)) {
     said += fmt::format("\nNo policy meets them for {} of the requests.", results::percent(kMetByEnough));
@@ -115,11 +123,12 @@ std::string as_good(const Json& simulated) {
                      plain(*lengths.rbegin()));
 }
 
-/// The settings whose paths end so, or the others.
-std::string setting_text(const Json& set, std::string_view end, bool others) {
+/// The settings whose paths end so, or the others, without those that are `given`.
+std::string setting_text(const Json& set, std::string_view end, bool others,
+                         const std::vector<std::string>& given = {}) {
   std::string said;
   for (const auto& [path, value] : set.items()) {
-    if (path.ends_with(end) == others) continue;
+    if (path.ends_with(end) == others || std::find(given.begin(), given.end(), path) != given.end()) continue;
     said += fmt::format("{}{} = {}", said.empty() ? "" : ", ", path.substr(path.rfind('.') + 1), scalar_text(value));
   }
   return said;
@@ -199,8 +208,8 @@ std::vector<Choice> choices_of(const Json& sweep) {
   return choices;
 }
 
-/// Why it is not the first by the figure alone; empty where it is.
-std::string chosen_words(const Choice& choice, const Order& order) {
+/// Why it is not the first by the figure alone; empty where it is. `asks`: whether there are objectives.
+std::string chosen_words(const Choice& choice, const Order& order, bool asks) {
   const Candidate& best = choice.best();
   const auto passed = [&](auto is) {
     return std::any_of(choice.candidates.begin(), choice.candidates.end(),
@@ -218,7 +227,9 @@ std::string chosen_words(const Choice& choice, const Order& order) {
   const bool quality = passed_by([&own](const Shortfall& s) { return s == own; });
   std::string said = quality ? " " + quality_words(choice.candidates, order, *choice.chosen) : "";
   if (good) said += " that reaches slo.quality_floor";
-  if (met) said += fmt::format("{} meets the objectives", good ? " and" : " that");
+  const bool finished = own.missed < 1 && passed_by([](const Shortfall& s) { return s.missed >= 1; });
+  if (met && asks) said += fmt::format("{} meets the objectives", good ? " and" : " that");
+  if (finished && !(met && asks)) said += " at which requests finished";
   return said + (steady ? " in a steady state" : "");
 }
 
@@ -231,8 +242,8 @@ std::string other_qualities(const Choice& choice, const Json& sweep, bool of_pol
     if (!other || other == choice.chosen) return;
     const Candidate& c = choice.candidates[*other];
     said += fmt::format("\n{}: {}: {} {}; {}.", what,
-                        setting_text(at(*choice.points[*other], {"set"}), ".policy", !of_policy), metric_name(metric),
-                        printed(metric, c.value), output_words(*c.result));
+                        setting_text(at(*choice.points[*other], {"set"}), ".policy", !of_policy, given_of(sweep)),
+                        metric_name(metric), printed(metric, c.value), output_words(*c.result));
   };
   if (order_of(sweep).knows_quality) return said;
   also(bests.nearly_lossless, fmt::format("At a task score of {} or more", plain(kNearlyLossless)));
@@ -248,18 +259,16 @@ Fact swept_over_given(const Json& sweep, const char* question, const std::vector
   Fact f{question, "", "", "maps"};
   const std::vector<std::string> given = given_of(sweep);
   const std::string paths = listed(given);
-  const bool of_traffic = std::none_of(given.begin(), given.end(), results::is_objective);
-  f.detail = fmt::format("No point is best: {} is {}, of which less is always easier. At each:", paths,
-                         of_traffic ? "the traffic" : "what is asked for");
+  f.detail = fmt::format("No point is best: {}. At each:", results::given_words(given));
   constexpr std::size_t most = 8;
   std::set<std::string> answers;
   for (std::size_t i = 0; i < choices.size(); ++i) {
     const Choice& c = choices[i];
-    const std::string setting = setting_text(at(c.point(), {"set"}), ".policy", !of_policy);
+    const std::string setting = setting_text(at(c.point(), {"set"}), ".policy", !of_policy, given);
     answers.insert(setting);
     if (i >= most) continue;
     const Json& result = *c.best().result;
-    f.detail += fmt::format("\n{}: {}{}: {} {}; {}", c.given, setting, chosen_words(c, order_of(sweep)),
+    f.detail += fmt::format("\n{}: {}{}: {} {}; {}", c.given, setting, chosen_words(c, order_of(sweep), objectives),
                             metric_name(metric), printed(metric, c.best().value), output_words(result));
     if (objectives) {
       f.detail += fmt::format("; {} of its requests met the objectives",
@@ -285,17 +294,22 @@ Fact swept(const Json& sweep, const char* question) {
   const Order order = order_of(sweep);
   const std::vector<Choice> choices = choices_of(sweep);
   if (choices.empty()) {
-    const Json& points = at(sweep, {"points"});
-    const bool any = std::any_of(points.begin(), points.end(), [](const Json& p) { return has(p, {"result"}); });
+    const Json& all = at(sweep, {"points"});
+    const bool any = std::any_of(all.begin(), all.end(), [](const Json& p) { return has(p, {"result"}); });
     if (any) return {question, "no point of the sweep has a figure to rank by", "Did a request finish?", "maps"};
     return {question, "no point of the sweep can be simulated", "The reasons are listed with it.", "maps"};
   }
   std::size_t simulated = 0;
   for (const Choice& c : choices) simulated += c.points.size();
   std::string others;
-  if (tried > simulated) {
-    others = fmt::format("\n{} other{} cannot be simulated.", tried - simulated, tried - simulated == 1 ? "" : "s");
-  }
+  const Json& points = at(sweep, {"points"});
+  const auto refused = static_cast<std::size_t>(
+      std::count_if(points.begin(), points.end(), [](const Json& p) { return !has(p, {"result"}); }));
+  const auto say_others = [&others](std::size_t count, const char* what) {
+    if (count > 0) others += fmt::format("\n{} other{} {}.", count, count == 1 ? "" : "s", what);
+  };
+  say_others(refused, "cannot be simulated");
+  say_others(tried - simulated - refused, "came to no such figure");
   if (!choices.front().given.empty()) {
     Fact f = swept_over_given(sweep, question, choices);
     f.detail += others;
@@ -303,17 +317,18 @@ Fact swept(const Json& sweep, const char* question) {
   }
   const Choice& choice = choices.front();
   const Candidate& best = choice.best();
-  Fact f{
-      question, setting_text(at(choice.point(), {"set"}), ".policy", !of_policy),
-      fmt::format("The best of {} simulated{}: {} {}; {}.",
-                  simulated == 1 ? "the one point" : fmt::format("{} points", simulated), chosen_words(choice, order),
-                  metric_name(metric), printed(metric, best.value), output_words(*best.result)),
-      "maps"};
+  Fact f{question, setting_text(at(choice.point(), {"set"}), ".policy", !of_policy),
+         fmt::format("The {} of {} simulated{}: {} {}; {}.",
+                     best.behind.nothing() ? "best" : "nearest to what is asked for",
+                     simulated == 1 ? "the one point" : fmt::format("{} points", simulated),
+                     chosen_words(choice, order, !objectives.empty()), metric_name(metric), printed(metric, best.value),
+                     output_words(*best.result)),
+         "maps"};
   f.detail += other_qualities(choice, sweep, of_policy);
   f.detail += others;
   if (!objectives.empty()) {
     f.detail += fmt::format("\n{} of its requests met the objectives ({}).",
-                            met_text(number(*best.result, {"slo", "attainment"}).value_or(0)), objectives);
+                            capitalized(met_text(number_or_nan(*best.result, {"slo", "attainment"}))), objectives);
   }
   f.detail += unsteady_words(*best.result);
   const double half = half_width(*best.result, metric);
@@ -358,7 +373,7 @@ Fact policy_of(const Inputs::Compared& compared) {
     const Json& result = compared.results[i].result;
     std::string said =
         fmt::format("{} {}", by.name, interval_text(by.of(result), half_width(result, by.interval), by.print));
-    if (i != 0) {
+    if (i != 0 && std::isfinite(gain_of(compared, i))) {
       said += fmt::format(", {} of {}", results::factor(gain_of(compared, i)), text(compared.document, {"baseline"}));
     }
     return said + "; " + output_words(result) + ".";
@@ -367,7 +382,12 @@ Fact policy_of(const Inputs::Compared& compared) {
   const Order order = order_of(compared);
   const Bests best = bests_of(candidates, order);
   const std::string of_quality = quality_words(candidates, order, chosen);
-  const std::string why = "Best " + (of_quality.empty() ? "of all" : of_quality);
+  std::string why = "Best " + (of_quality.empty() ? "of all" : of_quality);
+  const bool passed = std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& one) {
+    return order.better(one.value, candidates[chosen].value) && candidates[chosen].behind < one.behind;
+  });
+  if (of_quality.empty() && passed) why = "Best of those that meet the objectives";
+  if (!candidates[chosen].behind.nothing()) why = "Nearest to what is asked for";
   Fact f{kWhichPolicy, run.policy, "", "headline"};
   f.detail = fmt::format("{}: {}", why, figures(chosen));
   if (!by.knows_quality) {

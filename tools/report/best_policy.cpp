@@ -87,7 +87,6 @@ bool meets_objectives(const Json& result) {
 results::Shortfall behind(const Json& result, bool asks_for_service, bool knows_quality) {
   results::Shortfall by = results::shortfall_of(result, {.steady = asks_for_service, .objectives = true});
   if (knows_quality) by.below_floor = 0;
-  if (by.missed > 0) by.missed = 1;
   return by;
 }
 
@@ -165,7 +164,8 @@ std::size_t chosen_of(const Inputs::Compared& compared) {
 std::optional<std::size_t> outside_objectives(const Inputs::Compared& compared) {
   const std::vector<Candidate> all = candidates_of(compared);
   const Order order = order_of(compared);
-  const auto fastest = best_where(all, order, [](const Candidate& c) { return is_lossless(*c.result); });
+  const auto fastest =
+      best_where(all, order, [&order](const Candidate& c) { return order.knows_quality || is_lossless(*c.result); });
   if (!fastest || meets_objectives(*all[*fastest].result)) return std::nullopt;
   const double chosen = all[chosen_of(compared)].value;
   return order.better(all[*fastest].value, chosen) ? fastest : std::nullopt;

@@ -38,8 +38,8 @@ using results::kMetByEnough;
 /// Whether so many of a run's requests met the objectives that it may be recommended; true where there are none.
 [[nodiscard]] bool meets_objectives(const Json& result);
 
-/// How far a run is behind others by what was asked for. By a value that counts good answers alone the floor of quality
-/// does not count, and of those that miss the objectives none is ahead of the others.
+/// How far a run is behind others by what was asked for; by a value that counts good answers alone the floor of quality
+/// does not count.
 [[nodiscard]] results::Shortfall behind(const Json& result, bool asks_for_service, bool knows_quality);
 
 /// One of those that are chosen among: a run of a comparison, or a point of a sweep.
@@ -85,7 +85,8 @@ struct Bests {
 /// By the rule above; the baseline where nobody has the figure.
 [[nodiscard]] std::size_t chosen_of(const Inputs::Compared& compared);
 
-/// The best lossless policy if objectives did not count, where it misses them and is better than the chosen one.
+/// The best lossless policy if objectives did not count, where it misses them and is better than the chosen one; by a
+/// value that knows quality the best of all.
 [[nodiscard]] std::optional<std::size_t> outside_objectives(const Inputs::Compared& compared);
 
 /// Speed-up of a policy by the criterion over the first.

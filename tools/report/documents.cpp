@@ -202,8 +202,10 @@ Objectives objectives_of(const Json& document) {
   return {time_of(scenario, "ttft_p99"), time_of(scenario, "tpot_p99")};
 }
 
-std::string objectives_words(const Json& document) {
-  const Json scenario = resolved_section(document, "slo");
+namespace {
+
+/// Of {"slo": ...}.
+std::string words_of_objectives(const Json& scenario) {
   std::string said;
   for (const auto& [key, name] :
        {std::pair{"ttft_p99", "TTFT p99"}, {"tpot_p99", "TPOT p99"}, {"itl_p99", "ITL p99"}, {"e2e_p99", "E2E p99"}}) {
@@ -212,6 +214,25 @@ std::string objectives_words(const Json& document) {
     }
   }
   return said;
+}
+
+}  // namespace
+
+std::string objectives_words(const Json& document) {
+  const Json workload = resolved_section(document, "workload");
+  const Json& classes = at(workload, {"workload", "classes"});
+  std::string own;
+  bool all_own = classes.is_array() && !classes.empty();
+  for (const Json& one : classes) {
+    if (!has(one, {"slo"})) {
+      all_own = false;
+    } else if (const std::string said = words_of_objectives(one); !said.empty()) {
+      own += fmt::format("{}{} of class {}", own.empty() ? "" : ", ", said, text(one, {"name"}));
+    }
+  }
+  std::string said = all_own ? std::string() : words_of_objectives(resolved_section(document, "slo"));
+  if (!said.empty() && !own.empty()) said += ", ";
+  return said + own;
 }
 
 std::string unsteady_state(const Json& result) {

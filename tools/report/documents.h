@@ -40,7 +40,8 @@ struct Objectives {
 };
 [[nodiscard]] Objectives objectives_of(const Json& document);
 
-/// All of them in words: "TTFT p99 30.0 s, TPOT p99 120 ms"; empty where the scenario sets none.
+/// All of them in words: "TTFT p99 30.0 s, TPOT p99 120 ms, E2E p99 9.00 s of class batch"; empty where the scenario
+/// sets none.
 [[nodiscard]] std::string objectives_words(const Json& document);
 
 /// Why what a run measured is no steady state, in words; empty where nothing speaks against one.

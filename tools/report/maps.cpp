@@ -116,8 +116,14 @@ struct SweepView {
       if (at(point, {"set"}).dump() == set) best = &point;
     }
   }
-  /// Whether a point may be called the best: none where all are in no steady state.
-  [[nodiscard]] bool marked() const { return best != nullptr && !behind(*best).unsteady; }
+  /// Whether a point may be called the best: none where all are in no steady state, or even.
+  [[nodiscard]] bool marked() const { return best != nullptr && !behind(*best).unsteady && !all_even(); }
+  [[nodiscard]] bool all_even() const {
+    const Json& points = at(sweep, {"points"});
+    const auto ranked =
+        std::count_if(points.begin(), points.end(), [this](const Json& point) { return std::isfinite(figure(point)); });
+    return ranked > 1 && at(sweep, {"best", "even"}).size() + 1 == static_cast<std::size_t>(ranked);
+  }
   [[nodiscard]] results::Shortfall behind(const Json& point) const {
     return results::shortfall_of(at(point, {"result"}), asked);
   }
@@ -133,6 +139,7 @@ struct SweepView {
   /// "the best, decode.keep_ratio = 0.1: 102 (task score 0.9 of the full KV)", or why no point is.
   [[nodiscard]] std::string best_text() const {
     if (best == nullptr) return "no point, for none has the figure";
+    if (all_even()) return "no point, for chance may tell them apart";
     if (!marked()) return "no point, for none is in a steady state";
     std::string said;
     for (const auto& [path, value] : at(*best, {"set"}).items()) {
@@ -354,12 +361,15 @@ void add_scatter(Section& s, const SweepView& view, std::size_t index) {
   constexpr std::size_t most_axes = 4, most_points = 2000;
   const Json& axes = at(view.sweep, {"axes"});
   if (at(view.sweep, {"points"}).size() > most_points) return;
+  const bool over_given =
+      std::any_of(axes.begin(), axes.end(), [](const Json& axis) { return is_given(text(axis, {"path"})); });
+  const std::string first = over_given ? "" : fmt::format(" First: {}.", view.best_text());
   for (std::size_t a = 0; a < std::min(most_axes, axes.size()); ++a) {
     const std::string path = text(axes[a], {"path"});
     const std::string unit = axis_values(axes[a]).unit;
     Plot p = plot_of(numbered(fmt::format("sweep-axis-{}", a + 1), index),
                      fmt::format("Sweep: {} against {}", metric_name(view.metric), path),
-                     fmt::format("A mark a point, whatever the other axes. First: {}.", view.best_text()),
+                     "A mark a point, whatever the other axes." + first,
                      {{path, true}, {metric_name(view.metric), true}, {"at"}});
     plot::Chart c;
     c.x_title = unit.empty() ? path : path + " in " + unit;
@@ -407,12 +417,12 @@ void add_points(Section& s, const SweepView& view) {
   const bool over_given =
       std::any_of(all_axes.begin(), all_axes.end(), [](const Json& axis) { return is_given(text(axis, {"path"})); });
   std::vector<const Json*> ranked;
-  std::size_t infeasible = 0;
+  std::size_t infeasible = 0, without = 0;
   for (const Json& point : points) {
     if (std::isfinite(view.figure(point))) {
       ranked.push_back(&point);
-    } else if (!has(point, {"result"})) {
-      ++infeasible;
+    } else {
+      ++(has(point, {"result"}) ? without : infeasible);
     }
   }
   std::stable_sort(ranked.begin(), ranked.end(),
@@ -423,6 +433,7 @@ void add_points(Section& s, const SweepView& view) {
                                  : fmt::format("{} simulated{}", results::counted(ranked.size(), "point"),
                                                view.best == nullptr ? "" : ", best first");
   if (infeasible > 0) t.title += fmt::format("; {} cannot be", infeasible);
+  if (without > 0) t.title += fmt::format("; {} came to no {}", without, metric_name(view.metric));
   for (const Json& axis : at(view.sweep, {"axes"})) t.add({text(axis, {"path"}), true});
   for (const char* header : {"output tokens/s", "TTFT p50", "TTFT p99", "TPOT p50", "TPOT p99", "within SLO"}) {
     t.add({header, true});

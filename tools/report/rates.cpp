@@ -14,6 +14,7 @@
 #include "tools/report/words.h"
 #include "tools/results/capacity.h"
 #include "tools/results/numbers.h"
+#include "tools/results/sweep.h"
 
 namespace kvsim::report {
 namespace {
@@ -209,15 +210,14 @@ std::string label_of(const Json& set, std::string_view without) {
   return label.empty() ? "all" : label;
 }
 
-/// The highest rate up to which everything kept up: a steady state, and all objectives where the scenario has some,
-/// else the completion of what arrives.
+/// The highest rate up to which everything kept up: a steady state, the floor of quality, and all objectives where the
+/// scenario has some, else the completion of what arrives.
 std::optional<double> knee_of(const std::map<double, const Json*>& results, bool with_objectives) {
   constexpr double keeps_up = 0.95;
   std::optional<double> knee;
   for (const auto& [rate, result] : results) {
-    const bool holds = with_objectives ? number_or_nan(*result, {"slo", "attainment"}) >= kMetByEnough
-                                       : number_or_nan(*result, {"throughput", "requests_per_s"}) >= keeps_up * rate;
-    if (!holds || !unsteady_state(*result).empty()) break;
+    const bool served = with_objectives || number_or_nan(*result, {"throughput", "requests_per_s"}) >= keeps_up * rate;
+    if (!served || !results::shortfall_of(*result, {.steady = true, .objectives = true}).nothing()) break;
     knee = rate;
   }
   return knee;
@@ -237,7 +237,9 @@ void add_sweep(Section& s, const Json& sweep, std::size_t& drawn) {
       if (value.values.size() != 1 || !has(point, {"result"})) continue;
       by_label[label_of(set, path)][value.values.front()] = &at(point, {"result"});
     }
-    const Objectives objectives = objectives_of(sweep);
+    const bool varied = std::any_of(axes.begin(), axes.end(),
+                                    [](const Json& one) { return results::is_objective(text(one, {"path"})); });
+    const Objectives objectives = varied ? Objectives{} : objectives_of(sweep);
     const bool with_objectives = !objectives_words(sweep).empty();
     std::vector<plot::Rule> knees;
     if (by_label.size() == 1) {
@@ -249,8 +251,14 @@ void add_sweep(Section& s, const Json& sweep, std::size_t& drawn) {
       }
     }
     const std::string shaded = objectives.ttft_s || objectives.tpot_s ? "Shaded: the objective is missed. " : "";
-    const std::string knee =
+    std::string knee =
         with_objectives ? "99 % of the requests meet all objectives" : "at least 95 % of what arrives is completed";
+    const Json& points = at(sweep, {"points"});
+    if (std::any_of(points.begin(), points.end(), [](const Json& point) {
+          return at(point, {"result", "slo"}).contains("below_quality_floor");
+        })) {
+      knee += ", slo.quality_floor is reached";
+    }
     const std::string caption = shaded + (by_label.size() == 1 ? "Knee: the highest rate swept up to which " + knee +
                                                                      ", and no queue grows to the end."
                                                                : std::string());

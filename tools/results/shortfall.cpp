@@ -30,11 +30,14 @@ Shortfall shortfall_of(const Json& result, Asked asked) {
     const Json::json_pointer unsteady("/requests/unsteady_state");
     by.unsteady = result.contains(unsteady) && result.at(unsteady).is_string() && result.at(unsteady) != "";
   }
-  if (!asked.objectives) return by;
   const Json slo = slo_of(result);
-  by.below_floor = below_floor(slo);
+  if (asked.objectives) by.below_floor = below_floor(slo);
   if (const auto met = slo.find("attainment"); met != slo.end()) {
-    by.missed = met->is_number() ? std::max(0.0, kMetByEnough - met->get<double>()) : 1;
+    if (!met->is_number()) {
+      by.missed = 1;
+    } else if (asked.objectives) {
+      by.missed = std::max(0.0, kMetByEnough - met->get<double>());
+    }
   }
   return by;
 }

@@ -17,7 +17,8 @@ inline constexpr double kMetByEnough = 0.99;
 struct Shortfall {
   bool unsteady = false;   ///< a service is asked for, and the run was in no steady state
   double below_floor = 0;  ///< slo.below_quality_floor; infinity where the score is not known
-  /// By how much the share of requests that met the objectives is below kMetByEnough; 1 where none finished.
+  /// By how much the share of requests that met the objectives is below kMetByEnough; 1 where none finished, whether
+  /// or not objectives count.
   double missed = 0;
 
   auto operator<=>(const Shortfall&) const = default;

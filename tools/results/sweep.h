@@ -86,9 +86,9 @@ struct Ranking {
   std::optional<std::size_t> meeting;
   bool none_steady = false;    ///< steady states rank first, and there is none
   bool with_interval = false;  ///< of the first's figure
-  /// The axis none of whose values is a choice, so that no point is the best: the traffic where requests arrive on
-  /// their own, of less of which latencies are always lower, or what is asked for. Empty: none is.
-  std::string given;
+  /// The axes none of whose values is a choice, so that no point is the best: the traffic where requests arrive on
+  /// their own, of less of which latencies are always lower, and what is asked for.
+  std::vector<std::string> given;
   /// The first row whose output is that of full-KV decoding, where that of the first is not.
   std::optional<std::size_t> lossless;
 
@@ -101,6 +101,9 @@ struct Ranking {
 [[nodiscard]] bool is_load(std::string_view path);
 /// Whether it is an objective, or all of them.
 [[nodiscard]] bool is_objective(std::string_view path);
+
+/// "a.rate is the traffic, of which less is always easier", "slo.tpot_p99 is what is asked for, and no choice".
+[[nodiscard]] std::string given_words(const std::vector<std::string>& paths);
 
 Ranking ranking_of(const Sweep& sweep, const FigureTable& figures);
 

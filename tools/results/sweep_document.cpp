@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "models/schema/error.h"
 #include "models/schema/spelling.h"
@@ -145,9 +146,16 @@ Sweep ranked_as_asked(planner::sweep::Plan plan, std::vector<planner::sweep::Poi
   const schema::ConfigNode scenario = schema::read_yaml(plan.resolved, "");
   const bool closed = scenario.find_path("workload.closed") != nullptr;
   const schema::ConfigNode* objectives = scenario.find_path("slo");
+  const schema::ConfigNode* classes = scenario.find_path("workload.classes");
   const std::vector<planner::sweep::Axis>& axes = plan.design.axes();
-  const bool asked = (objectives != nullptr && objectives->is_map() && !objectives->entries().empty()) ||
-                     scenario.find_path("workload.classes") != nullptr ||
+  const auto any = [](const schema::ConfigNode* slo) {
+    return slo != nullptr && slo->is_map() && !slo->entries().empty();
+  };
+  const bool of_classes =
+      classes != nullptr && classes->is_sequence() &&
+      std::any_of(classes->items().begin(), classes->items().end(),
+                  [&any](const schema::ConfigNode& one) { return one.is_map() && any(one.find_path("slo")); });
+  const bool asked = any(objectives) || of_classes ||
                      std::any_of(axes.begin(), axes.end(), [](const auto& axis) { return is_objective(axis.path); });
   return {std::move(plan), std::move(points), std::string(closed ? kThroughput : kMeanTtft), asked, !closed};
 }
@@ -158,6 +166,16 @@ bool is_load(std::string_view path) {
 
 bool is_objective(std::string_view path) {
   return path == "slo" || path.starts_with("slo.") || path.find(".slo") != std::string_view::npos;
+}
+
+std::string given_words(const std::vector<std::string>& paths) {
+  const bool one = paths.size() == 1;
+  if (std::none_of(paths.begin(), paths.end(), is_objective)) {
+    return fmt::format("{} {} the traffic, of which less is always easier", fmt::join(paths, ", "), one ? "is" : "are");
+  }
+  const bool asked = std::all_of(paths.begin(), paths.end(), is_objective);
+  return fmt::format("{} {} what is {}, and no choice", fmt::join(paths, ", "), one ? "is" : "are",
+                     asked ? "asked for" : "given");
 }
 
 bool Ranking::best(std::size_t row) const {
@@ -179,7 +197,7 @@ Ranking ranking_of(const Sweep& sweep, const FigureTable& figures) {
   }
   for (const planner::sweep::Axis& axis : sweep.plan.design.axes()) {
     const bool given = (sweep.steady_first && is_load(axis.path)) || is_objective(axis.path);
-    if (given && axis.values.size() > 1) ranking.given = axis.path;
+    if (given && axis.values.size() > 1) ranking.given.push_back(axis.path);
   }
   const std::size_t first = order.front();
   const auto value = [&](std::size_t row) { return figures.at(row, sweep.metric); };

@@ -313,9 +313,10 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
   }
   if (ranking.meeting == std::size_t{0}) {
     const double met = figures.at(best, "slo.attainment");
-    words.push_back(fmt::format("no point{} meets {}; the nearest, {}: {}",
-                                unsteady.empty() ? "" : " in a steady state", asked_for,
+    words.push_back(fmt::format("no point{} meets {}; {}, {}: {}", unsteady.empty() ? "" : " in a steady state",
+                                asked_for, ranking.given.empty() ? "the nearest" : "first",
                                 std::isfinite(met) ? "for " + percent(met) : "where no request finished", of_best));
+    if (!ranking.given.empty()) words.push_back("no point is best: " + given_words(ranking.given));
     return with_unsteady();
   }
   const std::string among = ranking.meeting ? fmt::format(", of {} that meet{} {}", *ranking.meeting,
@@ -325,9 +326,7 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
   words.push_back(fmt::format("{}, {}{}: {}", marked ? "best" : "first", by, among, of_best));
   const char* why = ranking.with_interval ? "the 95 % intervals tell" : "what is printed tells";
   if (!ranking.given.empty()) {
-    words.push_back(fmt::format("no point is best: {} is {}", ranking.given,
-                                is_load(ranking.given) ? "the traffic, and latencies are lower with less of it"
-                                                       : "what is asked for, and less of it is always easier"));
+    words.push_back("no point is best: " + given_words(ranking.given));
   } else if (ranking.all_even()) {
     words.push_back(fmt::format("no point is best: {} none from it", why));
   } else if (!ranking.even.empty()) {

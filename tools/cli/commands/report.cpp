@@ -54,20 +54,17 @@ void write_file(const std::string& path, const std::string& text) {
   file.commit();
 }
 
-/// Throws schema::InputError where the file is one of those that lie beside a result that is read, and no page, or a
-/// page of that result.
+/// Throws schema::InputError where the file is one of those that lie beside a result that is read, and no page.
 void refuse_file_of_result(const std::string& out, const std::vector<std::string>& inputs) {
   namespace fs = std::filesystem;
   std::error_code error;
-  if (!fs::is_regular_file(out, error)) return;
-  const fs::path file = out, folder = fs::canonical(file, error).parent_path();
   const bool page =
       std::any_of(kEndings.begin(), kEndings.end(), [&out](const auto& ending) { return out.ends_with(ending.first); });
-  for (const fs::path input : inputs) {
+  if (page || !fs::is_regular_file(out, error)) return;
+  const fs::path folder = fs::canonical(out, error).parent_path();
+  for (const std::string& input : inputs) {
     if (!fs::equivalent(folder, fs::absolute(input, error).parent_path(), error)) continue;
-    if (page && file.stem() != input.stem()) continue;
-    throw schema::InputError(
-        fmt::format("--out: {} belongs to {}, which is read: expected another name", out, input.string()));
+    throw schema::InputError(fmt::format("--out: {} belongs to {}, which is read: expected another name", out, input));
   }
 }
 
