@@ -488,7 +488,7 @@ TEST(SweepRanking, ClassesWithoutObjectivesAskForNone) {
 }
 
 TEST(Shortfall, UnsteadyComesBeforeTheFloorAndThatBeforeTheObjectives) {
-  constexpr Asked all{.steady = true, .objectives = true};
+  static constexpr Asked all{.steady = true, .objectives = true};
   const auto of = [](const char* unsteady, const char* below, const char* met) {
     return shortfall_of(Json::parse(fmt::format(R"({{"requests":{{"unsteady_state":{}}},)"
                                                 R"("slo":{{"below_quality_floor":{},"attainment":{}}}}})",

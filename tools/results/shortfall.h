@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "tools/results/numbers.h"
+#include "tools/results/section.h"
 
 namespace kvsim::results {
 
