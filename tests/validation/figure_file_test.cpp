@@ -91,6 +91,12 @@ TEST(Expressions, InTextsArePrinted) {
             "3 of 6.0 {model: x, y: {z: 1}} 2");
   EXPECT_THROW(static_cast<void>(filled("{m}", {{"n", "3"}}, two)), ExpressionError);
   EXPECT_THROW(static_cast<void>(filled("{= a | zz}", {}, two)), ExpressionError);
+  // Text of gigabytes.
+  EXPECT_EQ(filled("{= 1 | 4.1f}", {}, two), " 1.0");
+  EXPECT_EQ(filled("{= 1 | 99}", {}, two).size(), 99U);
+  for (const char* wide : {"{= 1 | 3333333333}", "{= 1 | .999999999f}", "{= 1 | 100}"}) {
+    EXPECT_THROW(static_cast<void>(filled(wide, {}, two)), ExpressionError) << wide;
+  }
 }
 
 TEST(FigureFiles, AddAFigureWithDataAlone) {

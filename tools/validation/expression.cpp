@@ -227,10 +227,23 @@ std::string parameter(const std::string& name, const Parameters& parameters) {
                                     names.empty() ? ", there are none here" : schema::suggest(name, names)));
 }
 
+/// Whether a width or precision has more than two digits: text of gigabytes.
+bool is_wide(std::string_view format) {
+  constexpr int kMostDigits = 2;
+  int digits = 0;
+  return std::any_of(format.begin(), format.end(), [&digits](char c) {
+    digits = c >= '0' && c <= '9' ? digits + 1 : 0;
+    return digits > kMostDigits;
+  });
+}
+
 std::string printed(std::string_view inside, const LookUp& look_up) {
   const auto bar = inside.rfind('|');
   const double value = evaluate(inside.substr(0, bar), look_up);
   const auto format = bar == std::string_view::npos ? std::string_view() : without_blanks(inside.substr(bar + 1));
+  if (is_wide(format)) {
+    throw ExpressionError(fmt::format("format \"{}\": expected a width and precision of at most 99", format));
+  }
   try {
     return fmt::format(fmt::runtime(fmt::format("{{:{}}}", format)), value);
   } catch (const fmt::format_error&) {

@@ -37,7 +37,7 @@ double evaluate(std::string_view expression, const LookUp& look_up);
 Reference parse_reference(std::string_view text);
 
 /// `{name}` becomes that parameter, `{= expression | format}` the value of the expression, printed by fmt (the format
-/// may be missing). Other braces stay. Throws ExpressionError.
+/// may be missing; its width and precision are at most 99). Other braces stay. Throws ExpressionError.
 std::string filled(std::string_view text, const Parameters& parameters, const LookUp& look_up);
 
 /// The parts between separators that stand in no brackets, without blanks around them; none of an empty text.
