@@ -197,25 +197,17 @@ TEST(Maps, OfASweepInWhichNothingFinishedNoPointIsTheBest) {
   EXPECT_FALSE(points.rows.at(0).at(0).strong);
 }
 
-TEST(Maps, ASweepOfWhatIsAskedForMarksNoBest) {
-  Json d = sweep_document(3, 1);
-  d["axes"] = Json::array({{{"path", "slo.ttft_p99"}, {"values", {"1 s", "2 s", "4 s"}}}});
-  for (std::size_t i = 0; i < 3; ++i) d["points"][i]["set"] = {{"slo.ttft_p99", d["axes"][0]["values"][i]}};
-  d["best"]["set"] = d["points"][2]["set"];
-  const Section s = maps(inputs_of({d}));
-  EXPECT_EQ(plot_of(s, "sweep-line").caption, "Bars: 95 % intervals.");
-  EXPECT_FALSE(all<Table>(s).at(0).rows.at(0).at(0).strong);
-}
-
-TEST(Maps, ASweepOfTheLoadMarksNoBest) {
-  Json d = sweep_document(3, 1);
-  d["axes"] = Json::array({{{"path", "workload.arrivals.rate"}, {"values", {"1/s", "2/s", "4/s"}}}});
-  for (std::size_t i = 0; i < 3; ++i) d["points"][i]["set"] = {{"workload.arrivals.rate", d["axes"][0]["values"][i]}};
-  d["best"]["set"] = d["points"][2]["set"];
-  const Section s = maps(inputs_of({d}));
-  EXPECT_EQ(plot_of(s, "sweep-line").caption, "Bars: 95 % intervals.");
-  const Table points = all<Table>(s).at(0);
-  for (const Cell& c : points.rows.at(0)) EXPECT_FALSE(c.strong) << c.text;
+TEST(Maps, ASweepOfTheLoadOrOfWhatIsAskedForMarksNoBest) {
+  for (const char* path : {"workload.arrivals.rate", "slo.ttft_p99"}) {
+    Json d = sweep_document(3, 1);
+    d["axes"] = Json::array({{{"path", path}, {"values", {"1/s", "2/s", "4/s"}}}});
+    for (std::size_t i = 0; i < 3; ++i) d["points"][i]["set"] = {{path, d["axes"][0]["values"][i]}};
+    d["best"]["set"] = d["points"][2]["set"];
+    const Section s = maps(inputs_of({d}));
+    EXPECT_EQ(plot_of(s, "sweep-line").caption, "Bars: 95 % intervals.");
+    const Table points = all<Table>(s).at(0);
+    for (const Cell& c : points.rows.at(0)) EXPECT_FALSE(c.strong) << c.text;
+  }
 
   Json grid = sweep_document(3, 2);
   EXPECT_TRUE(std::get<plot::HeatMap>(plot_of(maps(inputs_of({grid})), "sweep-map").drawing).best);

@@ -157,8 +157,7 @@ std::vector<std::string> given_of(const Json& sweep) {
   const bool service = asks_for_service(sweep) || truth(sweep, {"best", "steady_first"});
   for (const Json& axis : at(sweep, {"axes"})) {
     std::string path = text(axis, {"path"});
-    const bool given = (service && results::is_load(path)) || results::is_objective(path);
-    if (given && at(axis, {"values"}).size() > 1) paths.push_back(std::move(path));
+    if (results::is_given(path, service) && at(axis, {"values"}).size() > 1) paths.push_back(std::move(path));
   }
   return paths;
 }
@@ -288,28 +287,26 @@ Fact swept_over_given(const Json& sweep, const char* question, const std::vector
 /// The best point of a sweep, as the answer to a question: of those that meet the objectives, where any does.
 Fact swept(const Json& sweep, const char* question) {
   const bool of_policy = question == std::string_view(kWhichPolicy);
-  const std::size_t tried = at(sweep, {"points"}).size();
+  const Json& points = at(sweep, {"points"});
   const std::string metric = text(sweep, {"best", "metric"});
   const std::string objectives = objectives_words(sweep);
   const Order order = order_of(sweep);
   const std::vector<Choice> choices = choices_of(sweep);
   if (choices.empty()) {
-    const Json& all = at(sweep, {"points"});
-    const bool any = std::any_of(all.begin(), all.end(), [](const Json& p) { return has(p, {"result"}); });
+    const bool any = std::any_of(points.begin(), points.end(), [](const Json& p) { return has(p, {"result"}); });
     if (any) return {question, "no point of the sweep has a figure to rank by", "Did a request finish?", "maps"};
     return {question, "no point of the sweep can be simulated", "The reasons are listed with it.", "maps"};
   }
   std::size_t simulated = 0;
   for (const Choice& c : choices) simulated += c.points.size();
   std::string others;
-  const Json& points = at(sweep, {"points"});
   const auto refused = static_cast<std::size_t>(
       std::count_if(points.begin(), points.end(), [](const Json& p) { return !has(p, {"result"}); }));
   const auto say_others = [&others](std::size_t count, const char* what) {
     if (count > 0) others += fmt::format("\n{} other{} {}.", count, count == 1 ? "" : "s", what);
   };
   say_others(refused, "cannot be simulated");
-  say_others(tried - simulated - refused, "came to no such figure");
+  say_others(points.size() - simulated - refused, "came to no such figure");
   if (!choices.front().given.empty()) {
     Fact f = swept_over_given(sweep, question, choices);
     f.detail += others;

@@ -81,9 +81,9 @@ void add_plan(Section& s, const Json& plan, std::size_t index) {
   s.add(finished(std::move(p), std::move(map), "c \\ x"));
 }
 
-/// Whether none of an axis' values is a choice.
+/// Whether none of an axis' values is a choice, however requests arrive.
 bool is_given(std::string_view path) {
-  return results::is_load(path) || results::is_objective(path);
+  return results::is_given(path, true);
 }
 
 bool is_lossy(const Json& point) {

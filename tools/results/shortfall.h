@@ -3,7 +3,6 @@
 #pragma once
 
 #include <compare>
-#include <limits>
 #include <string>
 
 #include "tools/results/section.h"

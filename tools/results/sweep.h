@@ -97,10 +97,10 @@ struct Ranking {
   [[nodiscard]] bool all_even() const { return order.size() > 1 && even.size() + 1 == order.size(); }
 };
 
-/// Whether a key says how much work there is, which is no choice.
-[[nodiscard]] bool is_load(std::string_view path);
-/// Whether it is an objective, or all of them.
+/// Whether a key is an objective, or all of them.
 [[nodiscard]] bool is_objective(std::string_view path);
+/// Whether none of its values is a choice: an objective, and with `loads` how much work there is.
+[[nodiscard]] bool is_given(std::string_view path, bool loads);
 
 /// "a.rate is the traffic, of which less is always easier", "slo.tpot_p99 is what is asked for, and no choice".
 [[nodiscard]] std::string given_words(const std::vector<std::string>& paths);

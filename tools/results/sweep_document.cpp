@@ -160,12 +160,14 @@ Sweep ranked_as_asked(planner::sweep::Plan plan, std::vector<planner::sweep::Poi
   return {std::move(plan), std::move(points), std::string(closed ? kThroughput : kMeanTtft), asked, !closed};
 }
 
-bool is_load(std::string_view path) {
-  return path.ends_with("arrivals.rate") || path.ends_with("closed.concurrency") || path.ends_with("trace.speed_up");
-}
-
 bool is_objective(std::string_view path) {
   return path == "slo" || path.starts_with("slo.") || path.find(".slo") != std::string_view::npos;
+}
+
+bool is_given(std::string_view path, bool loads) {
+  const bool load =
+      path.ends_with("arrivals.rate") || path.ends_with("closed.concurrency") || path.ends_with("trace.speed_up");
+  return is_objective(path) || (loads && load);
 }
 
 std::string given_words(const std::vector<std::string>& paths) {
@@ -196,8 +198,7 @@ Ranking ranking_of(const Sweep& sweep, const FigureTable& figures) {
         std::count_if(order.begin(), order.end(), [&](std::size_t row) { return behind(row).nothing(); }));
   }
   for (const planner::sweep::Axis& axis : sweep.plan.design.axes()) {
-    const bool given = (sweep.steady_first && is_load(axis.path)) || is_objective(axis.path);
-    if (given && axis.values.size() > 1) ranking.given.push_back(axis.path);
+    if (is_given(axis.path, sweep.steady_first) && axis.values.size() > 1) ranking.given.push_back(axis.path);
   }
   const std::size_t first = order.front();
   const auto value = [&](std::size_t row) { return figures.at(row, sweep.metric); };
