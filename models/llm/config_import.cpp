@@ -76,9 +76,9 @@ void add_heads(ConfigNode& entry, Fields& fields, const Family& family, const La
   const ConfigNode* kv_heads =
       family.says_heads ? &fields.need("num_key_value_heads") : fields.find("num_key_value_heads");
   if (kv_heads == nullptr) kv_heads = &fields.need("num_attention_heads");
+  const ConfigNode* head_dim = fields.find("head_dim") ? fields.find("head_dim") : fields.find("attention_head_dim");
   // Those that normalise heads, and Gemma and Cohere, have heads of a width of their own.
-  const ConfigNode* head_dim = family.qk_norm || family.tied ? &fields.need("head_dim") : fields.find("head_dim");
-  if (head_dim == nullptr) head_dim = fields.find("attention_head_dim");
+  if (head_dim == nullptr && (family.qk_norm || family.tied)) head_dim = &fields.need("head_dim");
   if (head_dim == nullptr && (heads == 0 || hidden % heads != 0)) {
     throw InputError(
         fields.need("hidden_size").origin(),
@@ -434,6 +434,40 @@ void add_blocks(ConfigNode& entry, Fields& fields, const Family& family, Layers&
   entry.append("moe", std::move(moe), count->origin());
 }
 
+/// The longest context in tokens: with YaRN the stated factor times the context of training, as vLLM derives it
+/// (get_and_verify_max_len), else `max_position_embeddings`.
+std::int64_t longest_context(Fields& fields, std::vector<std::string>& remarks) {
+  const std::int64_t stated = fields.whole("max_position_embeddings");
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    const ConfigNode* map = fields.find(key);
+    if (map == nullptr || !map->is_map()) continue;
+    Fields scaling(*map, "a map", "scaling of positions");
+    const ConfigNode* type = scaling.find("rope_type") ? scaling.find("rope_type") : scaling.find("type");
+    const ConfigNode* factor = scaling.find("factor");
+    if (type == nullptr || factor == nullptr) continue;
+    const auto times = std::get<double>(schema::number().positive().usually(1e-3, 1e6).read(*factor, "factor"));
+    const std::int64_t trained = scaling.whole("original_max_position_embeddings", 0);
+    if (type->text() == "yarn" && trained > 0) {
+      const std::int64_t scaled = std::llround(times * static_cast<double>(trained));
+      if (scaled != stated) {
+        remarks.push_back(
+            fmt::format("The context is {} tokens, {:g} x {} by {} (yarn), as vLLM derives it; max_position_embeddings "
+                        "is {}.",
+                        scaled, times, trained, key, stated));
+      }
+      return scaled;
+    }
+    const bool counted = type->text() == "llama3" || type->text() == "longrope" || type->text() == "su";
+    if (times != 1 && !counted) {
+      remarks.push_back(
+          fmt::format("{} ({}, factor {:g}) does not lengthen the context of max_position_embeddings, "
+                      "{} tokens: model.max_context sets another.",
+                      key, type->text(), times, stated));
+    }
+  }
+  return stated;
+}
+
 /// Of a vision encoder: a layer has four projections and two matrices; patches and their places are embedded; and each
 /// merger takes the patches of a square together in two matrices, of which there is one more for each layer that is
 /// tapped on the way.
@@ -479,7 +513,8 @@ std::int64_t encoder_parameters(const ConfigNode& vision) {
 
 namespace kvsim::models {
 
-ImportedModel import_model(const schema::ConfigNode& config, const schema::ConfigNode* quantisation) {
+ImportedModel import_model(const schema::ConfigNode& config, const schema::ConfigNode* quantisation,
+                           std::string_view as) {
   using namespace imports;
   ImportedModel imported;
   imported.entry = ConfigNode::map(config.origin());
@@ -490,7 +525,9 @@ ImportedModel import_model(const schema::ConfigNode& config, const schema::Confi
   const ConfigNode* text = outer.find("text_config");
   Fields fields(text ? *text : config, "a map", "model of this type");
   refuse_unsupported(fields);
-  const Family& family = family_of(fields);
+  const Family& family = family_of(fields, as);
+  refuse_of_other_families(fields, family);
+  if (!as.empty()) remarks.push_back(fmt::format("Read as a model of type {} (--as), whatever model_type says.", as));
 
   Layers layers = read_layers(fields, family);
   if (!layers.assumed.empty()) remarks.emplace_back(layers.assumed);
@@ -533,7 +570,7 @@ ImportedModel import_model(const schema::ConfigNode& config, const schema::Confi
   if (const ConfigNode* mlp_bias = fields.find("mlp_bias"); mlp_bias && fields.yes("mlp_bias", false)) {
     refuse(*mlp_bias, "mlp_bias", "biases of the feed-forward block");
   }
-  append(entry, "max_context", fmt::format("{} tokens", fields.whole("max_position_embeddings")),
+  append(entry, "max_context", fmt::format("{} tokens", longest_context(fields, remarks)),
          fields.need("max_position_embeddings"));
   if (family.latent) add_latent(entry, fields);
   if (layers.window_kind == "selected") add_indexer(entry, fields, layers, remarks);
@@ -567,6 +604,12 @@ ImportedModel import_model(const schema::ConfigNode& config, const schema::Confi
       remarks.push_back(fmt::format("Multi-token prediction ({} = {}) is neither held nor run.", key, more));
     }
   }
+  if (family.type == "hunyuan_v1_dense") {  // of other models of its code
+    const ConfigNode* experts = fields.find("num_experts");
+    if (experts != nullptr && fields.whole("num_experts") > 1) refuse(*experts, "num_experts", "experts of this type");
+    fields.know({"add_classification_head", "attention_head_dim", "cla_share_factor", "class_num", "dense_list",
+                 "enable_lm_head_fp32", "norm_type", "org_vocab_size", "pool_type", "use_rotary_pos_emb"});
+  }
   fields.know({"use_mtp", "mtp_transformer_layers", "mtp_hybrid_override_pattern", "mtp_use_dedicated_embeddings",
                "mtp_layers_block_type", "text_config"});
   std::vector<std::string> unknown = fields.unknown();
@@ -579,7 +622,7 @@ ImportedModel import_model(const schema::ConfigNode& config, const schema::Confi
   return imported;
 }
 
-ImportedModel import_model_file(const std::string& path, const std::string& quantisation_path) {
+ImportedModel import_model_file(const std::string& path, const std::string& quantisation_path, std::string_view as) {
   namespace fs = std::filesystem;
   using imports::append;
   using schema::ConfigNode;
@@ -593,7 +636,7 @@ ImportedModel import_model_file(const std::string& path, const std::string& quan
   }
   std::optional<ConfigNode> quantisation;
   if (!beside.empty()) quantisation = schema::read_yaml_file(beside);
-  ImportedModel imported = import_model(config, quantisation ? &*quantisation : nullptr);
+  ImportedModel imported = import_model(config, quantisation ? &*quantisation : nullptr, as);
   const std::string stem = fs::path(path).stem().string();
   const std::string name = stem == "config" && folder.has_filename() ? folder.filename().string() : stem;
   ConfigNode entry = ConfigNode::map(imported.entry.origin());

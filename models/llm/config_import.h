@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/schema/config_node.h"
@@ -21,11 +22,13 @@ struct ImportedModel {
 /// that change what a model computes or keeps are either read or refused. Embeddings, LM head, norms and routers are
 /// taken to be held in 16 bit; widths of the rest by what is excluded from quantising, matrix by matrix. Throws
 /// schema::InputError at the field: an unknown `model_type`, layers that differ from each other, a field that is
-/// missing or impossible.
-ImportedModel import_model(const schema::ConfigNode& config, const schema::ConfigNode* quantisation);
+/// missing or impossible. `as`: the type that the fields are read as, whatever `model_type` says; empty: that one.
+ImportedModel import_model(const schema::ConfigNode& config, const schema::ConfigNode* quantisation,
+                           std::string_view as = {});
 
 /// The same from files. `quantisation_path` empty: hf_quant_config.json beside config.json, where there is one. The
 /// entry has a name and a description: the folder's name, else the file's.
-ImportedModel import_model_file(const std::string& path, const std::string& quantisation_path = {});
+ImportedModel import_model_file(const std::string& path, const std::string& quantisation_path = {},
+                                std::string_view as = {});
 
 }  // namespace kvsim::models

@@ -19,17 +19,20 @@ using schema::InputError;
 namespace {
 
 // Norms count as two a layer.
-constexpr std::array<Family, 34> kFamilies{
+constexpr std::array<Family, 40> kFamilies{
     {{"cohere2", ExpertKeys::none, false, false, false, true, true},
      {"deepseek_v2", ExpertKeys::deepseek, true},
      {"deepseek_v3", ExpertKeys::deepseek, true},
      {"deepseek_v32", ExpertKeys::deepseek, true},
-     {"gemma2", ExpertKeys::none, false, false, false, true, true},
-     {"gemma3_text", ExpertKeys::none, false, false, true, true, true},
+     {.type = "gemma2", .tied = true, .window_period = 2},                        // arXiv:2408.00118, section 2
+     {.type = "gemma3_text", .qk_norm = true, .tied = true, .window_period = 6},  // arXiv:2503.19786, section 2
      {"gemma4_text", ExpertKeys::gemma, false, false, true, true, true},
+     {"glm4_moe", ExpertKeys::deepseek},
      {"glm_moe_dsa", ExpertKeys::deepseek, true},
      {"gpt_oss", ExpertKeys::mixtral, false, true},
+     {"granite"},
      {.type = "granitemoehybrid", .experts = ExpertKeys::granite, .state = StateKeys::granite},
+     {"hunyuan_v1_dense", ExpertKeys::none, false, false, true},
      {.type = "jamba", .experts = ExpertKeys::jamba, .state = StateKeys::mamba1},
      {"kimi_k2", ExpertKeys::deepseek, true},
      {.type = "kimi_linear", .experts = ExpertKeys::kimi, .latent = true, .state = StateKeys::kda},
@@ -45,7 +48,9 @@ constexpr std::array<Family, 34> kFamilies{
      {"nemotron-nas", ExpertKeys::none, false, false, false, false},
      {.type = "nemotron_h", .experts = ExpertKeys::nemotron, .state = StateKeys::mamba2, .gated_blocks = false},
      {"olmo3", ExpertKeys::none, false, false, false},
+     {.type = "phi3", .fused_names = true},
      {"qwen2", ExpertKeys::none, false, true},
+     {"qwen2_moe", ExpertKeys::qwen, false, true},
      {"qwen3", ExpertKeys::none, false, false, true},
      {.type = "qwen3_5_moe_text", .experts = ExpertKeys::qwen, .qk_norm = true, .state = StateKeys::delta},
      {.type = "qwen3_5_text", .qk_norm = true, .state = StateKeys::delta},
@@ -57,73 +62,42 @@ constexpr std::array<Family, 34> kFamilies{
       .output_gate = true},
      {"qwen3_vl_moe_text", ExpertKeys::qwen, false, false, true},
      {"qwen3_vl_text", ExpertKeys::none, false, false, true},
+     {"seed_oss", ExpertKeys::none, false, true},
      {"step3p7", ExpertKeys::step}}};
 
-/// Fields that change what layers keep or compute, in ways that an entry cannot say, unless they are 0.
-struct Unsupported {
+/// Fields that change what layers keep or compute, unless they are 0.
+struct Changes {
   std::string_view field;
   std::string_view what;
 };
-constexpr std::array<Unsupported, 14> kUnsupported{
-    {{"sparse_attention_config", "layers that read a selection of blocks"},
-     {"attention_chunk_size", "layers that attend within chunks"},
-     {"block_configs", "layers that differ from each other"},
-     {"compress_ratios", "layers that keep a compressed context"},
-     {"hidden_size_per_layer_input", "embeddings of each layer"},
-     {"hybrid_override_pattern", "layers of state spaces"},
-     {"index_topk", "a sparse indexer"},
-     {"kv_lora_rank", "latent attention"},
-     {"layers_block_type", "layers of state spaces"},
-     {"linear_attn_config", "layers of linear attention"},
-     {"linear_num_value_heads", "layers of linear attention"},
-     {"num_kv_shared_layers", "layers that share another's KV"},
-     {"shared_expert_intermediate_size", "a shared expert of a width of its own"},
-     {"shared_intermediate_size", "a shared expert of a width of its own"}}};
-
-/// Null: none that is read.
-const Family* find_family(Fields& fields) {
-  const ConfigNode* type = fields.find("model_type");
-  if (type == nullptr) return nullptr;
-  const auto* const known =
-      std::find_if(kFamilies.begin(), kFamilies.end(), [&](const Family& f) { return f.type == type->text(); });
-  return known == kFamilies.end() ? nullptr : &*known;
-}
+/// In ways that no entry can say.
+constexpr std::array<Changes, 3> kUnsupported{{{"sparse_attention_config", "layers that read a selection of blocks"},
+                                               {"compress_ratios", "layers that keep a compressed context"},
+                                               {"hidden_size_per_layer_input", "embeddings of each layer"}}};
+/// In ways that are read of some families.
+constexpr std::array<Changes, 11> kOfSomeFamilies{{{"attention_chunk_size", "layers that attend within chunks"},
+                                                   {"block_configs", "layers that differ from each other"},
+                                                   {"hybrid_override_pattern", "layers of state spaces"},
+                                                   {"index_topk", "a sparse indexer"},
+                                                   {"kv_lora_rank", "latent attention"},
+                                                   {"layers_block_type", "layers of state spaces"},
+                                                   {"linear_attn_config", "layers of linear attention"},
+                                                   {"linear_num_value_heads", "layers of linear attention"},
+                                                   {"num_kv_shared_layers", "layers that share another's KV"},
+                                                   {"shared_expert_intermediate_size", "a shared expert"},
+                                                   {"shared_intermediate_size", "a shared expert"}}};
 
 }  // namespace
 
-/// Layers that differ from each other or keep something other than every token's KV.
 void refuse_unsupported(Fields& fields) {
-  const Family* family = find_family(fields);
-  std::set<std::string_view> read;
-  if (family != nullptr) {
-    if (family->experts == ExpertKeys::granite) read.insert("shared_intermediate_size");
-    if (family->experts == ExpertKeys::qwen) read.insert("shared_expert_intermediate_size");
-    if (family->type == "llama4_text") read.insert("attention_chunk_size");
-    if (family->type == "gemma4_text") read.insert("num_kv_shared_layers");
-    if (family->type == "nemotron-nas") read.insert("block_configs");
-    if (family->state == StateKeys::mamba2) read.insert({"hybrid_override_pattern", "layers_block_type"});
-    if (family->state == StateKeys::kda) read.insert("linear_attn_config");
-    if (family->state == StateKeys::delta) read.insert("linear_num_value_heads");
-    if (family->latent) read.insert({"index_topk", "kv_lora_rank"});
-  }
-  const ConfigNode* window = fields.find("sliding_window");
-  const ConfigNode* again = fields.find("attention_chunk_size");
-  // MiMo-V2 names its window twice.
-  if (window && again && fields.find("hybrid_layer_pattern") && again->text() == window->text()) {
-    read.insert("attention_chunk_size");
-  }
-  for (const Unsupported& u : kUnsupported) {  // those that the family's layers are read from may be there
-    const ConfigNode* node = read.contains(u.field) ? nullptr : fields.find(u.field);
+  for (const Changes& u : kUnsupported) {
+    const ConfigNode* node = fields.find(u.field);
     if (node && node->text() != "0") refuse(*node, u.field, u.what);
   }
-  const bool lightning = family != nullptr && family->state == StateKeys::lightning;
-  if (const ConfigNode* types = lightning ? nullptr : fields.find("attn_type_list")) {
-    for (const ConfigNode& type : types->items()) {
-      if (type.text() != "1") refuse(type, "attn_type_list", fmt::format("attention of type {}", type.text()));
+  for (const char* key : {"use_double_wide_mlp", "use_cla"}) {
+    if (const ConfigNode* other = fields.find(key); other && fields.yes(key, false)) {
+      refuse(*other, key, "layers that differ from each other");
     }
-  }
-  if (const ConfigNode* wide = fields.find("use_double_wide_mlp"); wide && fields.yes("use_double_wide_mlp", false)) {
-    refuse(*wide, "use_double_wide_mlp", "layers that differ from each other");
   }
   fields.know({"vocab_size_per_layer_input"});  // of embeddings that are refused
   for (const char* key : {"add_cross_attention", "is_encoder_decoder"}) {
@@ -134,13 +108,51 @@ void refuse_unsupported(Fields& fields) {
   }
 }
 
-const Family& family_of(Fields& fields) {
-  if (const Family* known = find_family(fields)) return *known;
-  const ConfigNode& type = fields.need("model_type");
+const Family& family_of(Fields& fields, std::string_view as) {
+  const ConfigNode* type = fields.find("model_type");
+  const std::string name = as.empty() && type != nullptr ? type->text() : std::string(as);
+  const auto* const known =
+      std::find_if(kFamilies.begin(), kFamilies.end(), [&](const Family& f) { return f.type == name; });
+  if (known != kFamilies.end()) return *known;
   std::vector<std::string> names;
   for (const Family& f : kFamilies) names.emplace_back(f.type);
-  throw InputError(type.origin(), fmt::format("model_type: {} is not read; those that are: {}", type.describe(),
-                                              fmt::join(names, ", ")));
+  const std::string those = fmt::format("those that are: {}", fmt::join(names, ", "));
+  if (!as.empty()) throw InputError(fmt::format("--as: \"{}\" is not read; {}", as, those));
+  const ConfigNode& stated = fields.need("model_type");
+  throw InputError(stated.origin(),
+                   fmt::format("model_type: {} is not read (`kvsim model import --as TYPE` reads it as another); {}",
+                               stated.describe(), those));
+}
+
+void refuse_of_other_families(Fields& fields, const Family& family) {
+  std::set<std::string_view> read;
+  if (family.experts == ExpertKeys::granite) read.insert("shared_intermediate_size");
+  if (family.experts == ExpertKeys::qwen) read.insert("shared_expert_intermediate_size");
+  if (family.type == "llama4_text") read.insert("attention_chunk_size");
+  if (family.type == "gemma4_text") read.insert("num_kv_shared_layers");
+  if (family.type == "nemotron-nas") read.insert("block_configs");
+  if (family.state == StateKeys::mamba2) read.insert({"hybrid_override_pattern", "layers_block_type"});
+  if (family.state == StateKeys::kda) read.insert("linear_attn_config");
+  if (family.state == StateKeys::delta) read.insert("linear_num_value_heads");
+  if (family.latent) read.insert({"index_topk", "kv_lora_rank"});
+  const ConfigNode* window = fields.find("sliding_window");
+  const ConfigNode* again = fields.find("attention_chunk_size");
+  // MiMo-V2 names its window twice.
+  if (window && again && fields.find("hybrid_layer_pattern") && again->text() == window->text()) {
+    read.insert("attention_chunk_size");
+  }
+  for (const Changes& u : kOfSomeFamilies) {  // those that the family's layers are read from may be there
+    const ConfigNode* node = read.contains(u.field) ? nullptr : fields.find(u.field);
+    if (!node || node->text() == "0") continue;
+    throw InputError(node->origin(), fmt::format("{}: {}, which is not read of models of type {} (`kvsim model import "
+                                                 "--as TYPE` reads them as another)",
+                                                 u.field, u.what, family.type));
+  }
+  const ConfigNode* types = family.state == StateKeys::lightning ? nullptr : fields.find("attn_type_list");
+  if (types == nullptr) return;
+  for (const ConfigNode& type : types->items()) {
+    if (type.text() != "1") refuse(type, "attn_type_list", fmt::format("attention of type {}", type.text()));
+  }
 }
 
 namespace {
@@ -242,7 +254,7 @@ auto every_so_many(Fields& fields, const char* period_key, const char* offset_ke
 }
 
 /// Which of the layers with attention have a sliding window, where no list of kinds says so.
-void read_windows_by_rule(Layers& layers, Fields& fields, const ConfigNode& window) {
+void read_windows_by_rule(Layers& layers, Fields& fields, const Family& family, const ConfigNode& window) {
   const auto count = static_cast<std::int64_t>(layers.mixers.size());
   const auto set = [&](auto&& windowed) {
     for (std::int64_t i = 0; i < count; ++i) {
@@ -255,6 +267,11 @@ void read_windows_by_rule(Layers& layers, Fields& fields, const ConfigNode& wind
   } else if (fields.find("max_window_layers") != nullptr && fields.find("use_sliding_window") != nullptr) {
     const std::int64_t from = fields.whole("max_window_layers");  // those before attend to all tokens
     set([&](std::int64_t i) { return i >= from; });
+  } else if (family.window_period > 0) {
+    set([&](std::int64_t i) { return (i + 1) % family.window_period != 0; });
+    layers.assumed =
+        fmt::format("No field says which layers have the sliding window: all but one in {}, as published for {}.",
+                    family.window_period, family.type);
   } else {
     refuse(window, "sliding_window", "a sliding window that no field gives to a part of the layers");
   }
@@ -283,7 +300,9 @@ Layers read_layers(Fields& fields, const Family& family) {
   const bool chunked = family.type == "llama4_text";
   const ConfigNode* positions = chunked ? fields.find("no_rope_layers") : nullptr;
   const ConfigNode* window = fields.find("sliding_window");
-  const bool slides = fields.yes("use_sliding_window", true) && window != nullptr;
+  // Without a list of kinds a window as long as the context leaves nothing out.
+  const bool slides = fields.yes("use_sliding_window", true) && window != nullptr &&
+                      (types != nullptr || fields.whole("sliding_window") < fields.whole("max_position_embeddings"));
   static_cast<void>(fields.find("max_window_layers"));
   static_cast<void>(fields.find("sliding_window_pattern"));
   const bool listed = family.state == StateKeys::mamba2 && fields.find("num_hidden_layers") == nullptr;
@@ -338,7 +357,7 @@ Layers read_layers(Fields& fields, const Family& family) {
     } else if (family.state == StateKeys::granite) {
       static_cast<void>(fields.need("layer_types"));
     } else if (slides) {
-      read_windows_by_rule(layers, fields, *window);
+      read_windows_by_rule(layers, fields, family, *window);
     }
   }
   fields.know({"full_attention_interval"});

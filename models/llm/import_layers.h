@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -49,6 +50,9 @@ struct Family {
   StateKeys state = StateKeys::none;
   bool output_gate = false;  ///< where attn_output_gate does not say
   bool gated_blocks = true;  ///< feed-forward blocks of three matrices
+  /// The last of so many layers attends to all tokens, the others have the window, where no field says; 0: unknown.
+  std::int64_t window_period = 0;
+  bool fused_names = false;  ///< checkpoints hold qkv_proj and gate_up_proj in place of their parts
 };
 
 /// What each layer has, by layer.
@@ -61,7 +65,7 @@ struct Layers {
   std::int64_t window_tokens = 0;
   std::string_view window_kind = "sliding";
   std::int64_t shared_kv = 0;  ///< the last so many read the KV of the last one of their kind before those
-  std::string_view assumed;    ///< what no field says and is taken for granted, in a sentence; empty: nothing
+  std::string assumed{};       ///< what no field says and is taken for granted, in a sentence; empty: nothing
 
   [[nodiscard]] std::int64_t count(Mixer m) const { return std::count(mixers.begin(), mixers.end(), m); }
   /// Of them, those that share another's KV.
@@ -71,11 +75,14 @@ struct Layers {
   [[nodiscard]] std::int64_t count(Block b) const { return std::count(blocks.begin(), blocks.end(), b); }
 };
 
-/// The family of `model_type`. Throws schema::InputError where it is none that is read.
-[[nodiscard]] const Family& family_of(Fields& fields);
-
-/// Refuses fields that change what layers keep or compute, in ways that an entry cannot say.
+/// Refuses fields that change what layers keep or compute, in ways that no entry can say.
 void refuse_unsupported(Fields& fields);
+
+/// The family called `as`; empty: that of `model_type`. Throws schema::InputError where it is none that is read.
+[[nodiscard]] const Family& family_of(Fields& fields, std::string_view as);
+
+/// Refuses fields that change layers, and are read in other families alone.
+void refuse_of_other_families(Fields& fields, const Family& family);
 
 /// What each layer has, but for experts. Throws schema::InputError at the field.
 [[nodiscard]] Layers read_layers(Fields& fields, const Family& family);

@@ -386,6 +386,7 @@ struct ModuleNames {
   std::string block = "mlp.", expert = "mlp.experts.0.", shared = "mlp.shared_experts.";
   std::array<const char*, 3> of_block{"up_proj", "down_proj", "gate_proj"};  // that one last, which two matrices lack
   std::array<const char*, 3> of_expert = of_block;
+  std::array<const char*, 3> of_heads{"q_proj", "k_proj", "v_proj"};
 };
 
 ModuleNames names_of(const Family& family) {
@@ -415,6 +416,10 @@ ModuleNames names_of(const Family& family) {
       break;
     default:
       break;
+  }
+  if (family.fused_names) {
+    names.of_heads = {"qkv_proj", "qkv_proj", "qkv_proj"};
+    names.of_block = {"gate_up_proj", "down_proj", "gate_up_proj"};
   }
   if (family.state == StateKeys::kda) {
     names.state_in = "self_attn.q_proj";
@@ -454,9 +459,9 @@ std::vector<Matrix> mixer_matrices(const LlmSpec& m, Layers::Mixer mixer, const 
     attention("o_proj", gated * heads * value * hidden);
   } else {
     const auto head = static_cast<double>(m.head_dim), kv_heads = static_cast<double>(m.kv_heads);
-    attention("q_proj", gated * hidden * heads * head);
-    attention("k_proj", hidden * kv_heads * head);
-    attention("v_proj", hidden * kv_heads * head);
+    attention(names.of_heads[0], gated * hidden * heads * head);
+    attention(names.of_heads[1], hidden * kv_heads * head);
+    attention(names.of_heads[2], hidden * kv_heads * head);
     attention("o_proj", heads * head * hidden);
   }
   return all;

@@ -128,9 +128,9 @@ LlmSpec spec_of(const ImportedModel& imported) {
   return llm_schema().parse(entry, {"model", nullptr});
 }
 
-ImportedModel read(const std::string& config, const std::string& quantisation = {}) {
+ImportedModel read(const std::string& config, const std::string& quantisation = {}, std::string_view as = {}) {
   const schema::ConfigNode document = schema::read_yaml(config, "config.json");
-  if (quantisation.empty()) return import_model(document, nullptr);
+  if (quantisation.empty()) return import_model(document, nullptr, as);
   const schema::ConfigNode file = schema::read_yaml(quantisation, "hf_quant_config.json");
   return import_model(document, &file);
 }
@@ -151,6 +151,9 @@ std::string refusal(const std::string& config, const std::string& quantisation =
   }
   return "read";
 }
+
+const std::string kAsAnother = " (`kvsim model import --as TYPE` reads them as another)";
+const std::string kNotModelled = " (docs/overview.md lists what is not modelled, and what to use instead)";
 
 TEST(ConfigImport, ADenseModelHasThePublishedParametersAndKv) {
   const ImportedModel imported = read(kDense);
@@ -484,6 +487,144 @@ TEST(ConfigImport, FamiliesWithStatesHaveTheirPublishedParameters) {
   }
 }
 
+// Numbers of parameters are those that the publishers state, KV is 2 x layers x KV heads x head width x 2 bytes.
+TEST(ConfigImport, PlainFamiliesHaveTheirPublishedParameters) {
+  struct Known {
+    const char* name;
+    double parameters;
+    std::int64_t kv_bytes_per_token;
+    std::string config;
+  };
+  const std::string rest = R"("vocab_size": 151936, "max_position_embeddings": 32768, "tie_word_embeddings": false})";
+  const Known known[] = {
+      {"Qwen1.5-MoE-A2.7B", 14.3e9, 24 * 2 * 16 * 128 * 2,
+       R"({"model_type": "qwen2_moe", "hidden_size": 2048,
+        "num_hidden_layers": 24, "num_attention_heads": 16, "num_key_value_heads": 16, "intermediate_size": 5632,
+        "moe_intermediate_size": 1408, "shared_expert_intermediate_size": 5632, "num_experts": 60,
+        "num_experts_per_tok": 4, "decoder_sparse_step": 1, "max_window_layers": 21, "sliding_window": 32768,
+        "use_sliding_window": false, "norm_topk_prob": false, )" +
+           rest},
+      {"GLM-4.5-Air", 106e9, 46 * 2 * 8 * 128 * 2, R"({"model_type": "glm4_moe", "attention_bias": true,
+        "hidden_size": 4096, "num_hidden_layers": 46, "num_attention_heads": 96, "num_key_value_heads": 8,
+        "head_dim": 128, "intermediate_size": 10944, "moe_intermediate_size": 1408, "n_routed_experts": 128,
+        "n_shared_experts": 1, "num_experts_per_tok": 8, "first_k_dense_replace": 1, "use_qk_norm": false,
+        "partial_rotary_factor": 0.5, "rope_scaling": null, "vocab_size": 151552, "max_position_embeddings": 131072,
+        "tie_word_embeddings": false})"},
+      {"Phi-4", 14.7e9, 40 * 2 * 10 * 128 * 2, R"({"model_type": "phi3", "attention_bias": false, "embd_pdrop": 0.0,
+        "hidden_size": 5120, "num_hidden_layers": 40, "num_attention_heads": 40, "num_key_value_heads": 10,
+        "intermediate_size": 17920, "original_max_position_embeddings": 16384, "resid_pdrop": 0.0,
+        "rope_scaling": null, "sliding_window": null, "vocab_size": 100352, "max_position_embeddings": 16384,
+        "tie_word_embeddings": false})"},
+      {"Granite 3.3 8B", 8.17e9, 40 * 2 * 8 * 128 * 2, R"({"model_type": "granite", "attention_bias": false,
+        "attention_multiplier": 0.0078125, "embedding_multiplier": 12.0, "residual_multiplier": 0.22,
+        "logits_scaling": 16.0, "mlp_bias": false, "hidden_size": 4096, "num_hidden_layers": 40,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 12800, "vocab_size": 49159,
+        "max_position_embeddings": 131072, "tie_word_embeddings": true})"},
+      {"Seed-OSS-36B", 36e9, 64 * 2 * 8 * 128 * 2, R"({"model_type": "seed_oss", "attention_bias": true,
+        "attention_out_bias": false, "residual_dropout": 0.1, "mlp_bias": false, "head_dim": 128, "hidden_size": 5120,
+        "num_hidden_layers": 64, "num_attention_heads": 80, "num_key_value_heads": 8, "intermediate_size": 27648,
+        "rope_scaling": {"rope_type": "default"}, "vocab_size": 155136, "max_position_embeddings": 524288,
+        "tie_word_embeddings": false})"},
+      {"Hunyuan-7B", 7.5e9, 32 * 2 * 8 * 128 * 2, R"({"model_type": "hunyuan_v1_dense", "attention_bias": false,
+        "attention_head_dim": 128, "cla_share_factor": 2, "use_cla": false, "use_qk_norm": true, "num_experts": 1,
+        "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+        "kv_lora_rank": null, "intermediate_size": 14336, "mlp_bias": false, "vocab_size": 128167,
+        "rope_scaling": {"type": "dynamic", "alpha": 1000.0, "factor": 1.0}, "max_position_embeddings": 262144,
+        "tie_word_embeddings": true})"},
+      {"Gemma 2 9B", 9.24e9, 42 * 2 * 8 * 256 * 2, R"({"model_type": "gemma2", "hidden_size": 3584, "head_dim": 256,
+        "num_hidden_layers": 42, "num_attention_heads": 16, "num_key_value_heads": 8, "intermediate_size": 14336,
+        "cache_implementation": "hybrid", "attn_logit_softcapping": 50.0, "sliding_window": 4096,
+        "sliding_window_size": 4096, "vocab_size": 256000, "max_position_embeddings": 8192})"}};
+  for (const Known& k : known) {
+    const ImportedModel imported = read(k.config);
+    const LlmSpec m = spec_of(imported);
+    EXPECT_NEAR(static_cast<double>(m.parameters()) / k.parameters, 1, 0.015) << k.name;
+    EXPECT_EQ(m.kv_bytes_per_token(), k.kv_bytes_per_token) << k.name;
+    for (const std::string& remark : imported.remarks) {
+      EXPECT_EQ(remark.find("Fields that kvsim does not know"), std::string::npos) << k.name << ": " << remark;
+    }
+  }
+  const LlmSpec qwen = spec_of(read(known[0].config));
+  EXPECT_NEAR(static_cast<double>(qwen.active_parameters() + qwen.vocabulary * qwen.hidden), 2.7e9, 0.05e9)
+      << "published, with the embedding table";
+  EXPECT_EQ(qwen.moe.shared_width(), 5632);
+  EXPECT_TRUE(qwen.qkv_bias);
+  const LlmSpec glm = spec_of(read(known[1].config));
+  EXPECT_EQ(glm.moe.dense_layers, 1);
+  EXPECT_FALSE(glm.qk_norm);
+  // Every second layer of Gemma 2, the first one among them, has the window.
+  const ImportedModel gemma = read(known[6].config);
+  EXPECT_EQ(spec_of(gemma).window.layers, 21);
+  EXPECT_EQ(spec_of(gemma).window.tokens, 4096);
+  ASSERT_EQ(gemma.remarks.size(), 1U);
+  EXPECT_EQ(gemma.remarks[0],
+            "No field says which layers have the sliding window: all but one in 2, as published for gemma2.");
+  // Phi's projections that checkpoints hold as one are excluded by that name.
+  const auto phi = [&](const char* excluded) {
+    return spec_of(
+        read(known[2].config, fmt::format(R"({{"quant_algo": "FP8", "exclude_modules": ["{}"]}})", excluded)));
+  };
+  EXPECT_NEAR(
+      static_cast<double>(phi("model.layers.0.self_attn.qkv_proj").weight_bytes() - phi("lm_head").weight_bytes()),
+      5120.0 * (40 + 2 * 10) * 128, 1e6);
+  EXPECT_NE(refusal(with(known[5].config, "use_cla", "\"use_cla\": true, \"n\": null")).find("use_cla: layers that"),
+            std::string::npos);
+}
+
+TEST(ConfigImport, AWindowAsLongAsTheContextIsNone) {
+  EXPECT_EQ(spec_of(read(with(kDense, "", "\"sliding_window\": 131072"))).window.layers, 0);
+  EXPECT_NE(refusal(with(kDense, "", "\"sliding_window\": 131071")).find("sliding_window"), std::string::npos);
+}
+
+// Gemma 3n shares KV, which is modelled, and has embeddings of each layer, which are not.
+TEST(ConfigImport, WhatIsRefusedOfGemma3nIsWhatIsNotModelled) {
+  EXPECT_EQ(
+      refusal(R"({"model_type": "gemma3n_text", "num_kv_shared_layers": 15, "hidden_size_per_layer_input": 256})"),
+      "config.json:1:91: hidden_size_per_layer_input: embeddings of each layer, which kvsim does not model" +
+          kNotModelled);
+}
+
+TEST(ConfigImport, AnUnknownTypeIsReadAsTheOneThatIsNamed) {
+  const std::string unknown = with(kDense, "model_type", "\"model_type\": \"aurora3\"");
+  const ImportedModel imported = read(unknown, {}, "llama");
+  EXPECT_EQ(spec_of(imported).parameters(), spec_of(read(kDense)).parameters());
+  ASSERT_EQ(imported.remarks.size(), 1U);
+  EXPECT_EQ(imported.remarks[0], "Read as a model of type llama (--as), whatever model_type says.");
+  try {
+    static_cast<void>(read(unknown, {}, "lama"));
+    FAIL();
+  } catch (const schema::InputError& e) {
+    EXPECT_EQ(std::string(e.what()).find("--as: \"lama\" is not read; those that are: cohere2"), 0U) << e.what();
+  }
+}
+
+TEST(ConfigImport, ContextsThatYarnLengthensAreThoseThatEnginesTake) {
+  const auto scaled = [](const std::string& scaling) {
+    const ImportedModel imported = read(with(with(kDense, "rope_scaling", "\"rope_scaling\": " + scaling),
+                                             "max_position_embeddings", "\"max_position_embeddings\": 40960"));
+    EXPECT_LE(imported.remarks.size(), 1U);
+    return std::pair{spec_of(imported).max_context, imported.remarks.empty() ? "" : imported.remarks[0]};
+  };
+  EXPECT_EQ(scaled(R"({"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768})"),
+            (std::pair<std::int64_t, std::string>{
+                131072,
+                "The context is 131072 tokens, 4 x 32768 by rope_scaling (yarn), as vLLM derives it; "
+                "max_position_embeddings is 40960."}));
+  EXPECT_EQ(scaled(R"({"type": "yarn", "factor": 10, "original_max_position_embeddings": 4096})"),
+            (std::pair<std::int64_t, std::string>{40960, ""}));
+  EXPECT_EQ(scaled(R"({"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192})"),
+            (std::pair<std::int64_t, std::string>{40960, ""}));
+  EXPECT_EQ(
+      scaled(R"({"type": "linear", "factor": 4})"),
+      (std::pair<std::int64_t, std::string>{
+          40960,
+          "rope_scaling (linear, factor 4) does not lengthen the context of max_position_embeddings, 40960 tokens: "
+          "model.max_context sets another."}));
+  EXPECT_NE(refusal(with(kDense, "rope_scaling", R"("rope_scaling": {"rope_type": "yarn", "factor": "four"})"))
+                .find("factor"),
+            std::string::npos);
+}
+
 TEST(ConfigImport, IndexersAreRead) {
   const std::string keys = "\"index_head_dim\": 128, \"index_n_heads\": 64, \"index_topk\": 2048";
   const LlmSpec m = spec_of(read(with(with(kLatent, "model_type", "\"model_type\": \"deepseek_v32\""), "", keys)));
@@ -576,52 +717,56 @@ TEST(ConfigImport, ExpertsInMxfp4AreHeldAsSuch) {
   ASSERT_EQ(imported.remarks.size(), 1U);
 }
 
-const std::string listed = " (docs/overview.md lists what is not modelled, and what to use instead)";
-
 TEST(ConfigImport, WhatCannotBeSaidIsRefusedAtItsField) {
   const auto dense = [](const std::string& line) { return refusal(with(kDense, "", line)); };
   EXPECT_EQ(
       dense("\"sliding_window\": 4096"),
       "config.json:2:21: sliding_window: a sliding window that no field gives to a part of the layers, which kvsim "
       "does not model" +
-          listed);
+          kNotModelled);
   EXPECT_EQ(dense("\"sliding_window\": 4096, \"use_sliding_window\": false"), "read");
-  EXPECT_EQ(dense("\"sliding_window\": 4096, \"sliding_window_pattern\": 100"),
-            "config.json:2:21: sliding_window: a sliding window in every layer, which kvsim does not model" + listed);
+  EXPECT_EQ(
+      dense("\"sliding_window\": 4096, \"sliding_window_pattern\": 100"),
+      "config.json:2:21: sliding_window: a sliding window in every layer, which kvsim does not model" + kNotModelled);
   EXPECT_EQ(dense("\"sliding_window\": 4096, \"layer_types\": [\"full_attention\", \"sliding_attention\"]"),
             "config.json:2:42: layer_types: 2 of them for 32 layers");
-  EXPECT_EQ(
-      dense("\"use_double_wide_mlp\": true"),
-      "config.json:2:26: use_double_wide_mlp: layers that differ from each other, which kvsim does not model" + listed);
+  EXPECT_EQ(dense("\"use_double_wide_mlp\": true"),
+            "config.json:2:26: use_double_wide_mlp: layers that differ from each other, which kvsim does not model" +
+                kNotModelled);
   EXPECT_EQ(dense("\"layer_types\": [\"full_attention\", \"linear_attention\"]"),
-            "config.json:2:37: layer_types: \"linear_attention\", which kvsim does not model" + listed);
+            "config.json:2:37: layer_types: \"linear_attention\", which kvsim does not model" + kNotModelled);
   EXPECT_EQ(dense("\"index_topk\": 2048"),
-            "config.json:2:17: index_topk: a sparse indexer, which kvsim does not model" + listed);
+            "config.json:2:17: index_topk: a sparse indexer, which is not read of models of type llama" + kAsAnother);
   EXPECT_EQ(dense("\"attn_type_list\": [1, 0]"),
-            "config.json:2:25: attn_type_list: attention of type 0, which kvsim does not model" + listed);
+            "config.json:2:25: attn_type_list: attention of type 0, which kvsim does not model" + kNotModelled);
+  // These kvsim models, and reads of other families.
   EXPECT_EQ(
       dense("\"num_kv_shared_layers\": 2"),
-      "config.json:2:27: num_kv_shared_layers: layers that share another's KV, which kvsim does not model" + listed);
+      "config.json:2:27: num_kv_shared_layers: layers that share another's KV, which is not read of models of type "
+      "llama" +
+          kAsAnother);
   EXPECT_EQ(dense("\"kv_lora_rank\": 512"),
-            "config.json:2:19: kv_lora_rank: latent attention, which kvsim does not model" + listed);
+            "config.json:2:19: kv_lora_rank: latent attention, which is not read of models of type llama" + kAsAnother);
   EXPECT_EQ(refusal(with(kLatent, "", "\"index_n_heads\": 64, \"index_head_dim\": 128")),
             "config.json:2:20: index_n_heads: an indexer without the number of tokens that it selects (index_topk), "
             "which kvsim does not model" +
-                listed);
-  EXPECT_EQ(refusal(with(kLatent, "moe_layer_freq", "\"moe_layer_freq\": 2")),
-            "config.json:9:21: moe_layer_freq: experts in some layers alone, which kvsim does not model" + listed);
+                kNotModelled);
+  EXPECT_EQ(
+      refusal(with(kLatent, "moe_layer_freq", "\"moe_layer_freq\": 2")),
+      "config.json:9:21: moe_layer_freq: experts in some layers alone, which kvsim does not model" + kNotModelled);
   EXPECT_EQ(refusal(with(kDense, "mlp_bias", "\"mlp_bias\": true")),
-            "config.json:7:15: mlp_bias: biases of the feed-forward block, which kvsim does not model" + listed);
+            "config.json:7:15: mlp_bias: biases of the feed-forward block, which kvsim does not model" + kNotModelled);
 }
 
 TEST(ConfigImport, EncodersAndMissingFieldsAreRefused) {
   EXPECT_EQ(
       refusal(R"({"model_type": "bert", "hidden_size": 768})"),
-      "config.json:1:16: model_type: \"bert\" is not read; those that are: cohere2, deepseek_v2, deepseek_v3, "
-      "deepseek_v32, gemma2, gemma3_text, gemma4_text, glm_moe_dsa, gpt_oss, granitemoehybrid, jamba, kimi_k2, "
-      "kimi_linear, llama, llama4_text, mimo, mimo_v2_flash, minimax, minimax_m2, minimax_text_01, mistral, "
-      "mixtral, nemotron-nas, nemotron_h, olmo3, qwen2, qwen3, qwen3_5_moe_text, qwen3_5_text, qwen3_moe, qwen3_next, "
-      "qwen3_vl_moe_text, qwen3_vl_text, step3p7");
+      "config.json:1:16: model_type: \"bert\" is not read (`kvsim model import --as TYPE` reads it as another); those "
+      "that are: cohere2, deepseek_v2, deepseek_v3, deepseek_v32, gemma2, gemma3_text, gemma4_text, glm4_moe, "
+      "glm_moe_dsa, gpt_oss, granite, granitemoehybrid, hunyuan_v1_dense, jamba, kimi_k2, kimi_linear, llama, "
+      "llama4_text, mimo, mimo_v2_flash, minimax, minimax_m2, minimax_text_01, mistral, mixtral, nemotron-nas, "
+      "nemotron_h, olmo3, phi3, qwen2, qwen2_moe, qwen3, qwen3_5_moe_text, qwen3_5_text, qwen3_moe, qwen3_next, "
+      "qwen3_vl_moe_text, qwen3_vl_text, seed_oss, step3p7");
   EXPECT_EQ(refusal(with(kDense, "vocab_size", "")),
             "config.json:1:1: no \"vocab_size\", which every model of this type has");
   EXPECT_EQ(refusal(with(kDense, "num_hidden_layers", "")),
@@ -644,13 +789,12 @@ TEST(ConfigImport, WhatAFamilyAlwaysSaysIsNotGuessed) {
   EXPECT_EQ(refusal(with(kDense, "num_key_value_heads", "")), "read");  // one for each query head, as Llama 2 has it
   EXPECT_EQ(refusal(with(with(kDense, "model_type", "\"model_type\": \"mistral\""), "num_key_value_heads", "")),
             "config.json:1:1: no \"num_key_value_heads\", which every model of this type has");
-  EXPECT_EQ(
-      refusal(with(kDense, "", "\"shared_expert_intermediate_size\": 8192")),
-      "config.json:2:38: shared_expert_intermediate_size: a shared expert of a width of its own, which kvsim does "
-      "not model" +
-          listed);
+  EXPECT_EQ(refusal(with(kDense, "", "\"shared_expert_intermediate_size\": 8192")),
+            "config.json:2:38: shared_expert_intermediate_size: a shared expert, which is not read of models of type "
+            "llama" +
+                kAsAnother);
   EXPECT_EQ(refusal(with(kDense, "", "\"is_encoder_decoder\": true")),
-            "config.json:2:25: is_encoder_decoder: an encoder, which kvsim does not model" + listed);
+            "config.json:2:25: is_encoder_decoder: an encoder, which kvsim does not model" + kNotModelled);
   EXPECT_EQ(refusal(with(kDense, "", "\"vision_config\": {}")),
             "config.json:2:20: vision_config: expected its layers, hidden size and intermediate size");
 }

@@ -17,6 +17,7 @@ struct Options {
   std::string config;
   std::string quantisation;
   std::string name;
+  std::string as;
   std::string out;
   bool force = false;
 };
@@ -25,7 +26,7 @@ void import(Console& console, const Options& options) {
   refuse_to_overwrite(options.out, options.force);
   const std::vector<std::string> inputs{options.config, options.quantisation};
   refuse_input("--out", options.out, inputs);
-  const models::ImportedModel imported = models::import_model_file(options.config, options.quantisation);
+  const models::ImportedModel imported = models::import_model_file(options.config, options.quantisation, options.as);
   const models::LlmSpec model = models::llm_schema().parse(imported.entry, {});
   std::string text;
   for (const std::string& remark : imported.remarks) text += fmt::format("# {}\n", remark);
@@ -44,11 +45,14 @@ std::function<void(Console&)> declare(CLI::App& app) {
   CLI::App* sub = app.add_subcommand("import", "Make a catalogue entry of a Hugging Face config.json");
   sub->footer(
       "Examples:\n  kvsim model import Qwen3-8B/config.json\n"
-      "  kvsim model import config.json --name mine --out mine.yaml");
+      "  kvsim model import config.json --name mine --out mine.yaml\n"
+      "  kvsim model import new/config.json --as qwen3_moe");
   sub->add_option("CONFIG", options->config, "The model's config.json")->required()->type_name("FILE");
   sub->add_option("--quantisation", options->quantisation,
                   "The file of its quantisation. Default: hf_quant_config.json beside it, where there is one")
       ->type_name("FILE");
+  sub->add_option("--as", options->as, "Read the fields as those of this model_type, where its own is not known")
+      ->type_name("TYPE");
   sub->add_option("--name", options->name, "Name of the entry. Default: the folder's")->type_name("NAME");
   sub->add_option("--out", options->out, "Write to FILE instead of stdout")->type_name("FILE");
   sub->add_flag("--force", options->force, "Replace a file that exists");
