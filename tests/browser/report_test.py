@@ -239,6 +239,20 @@ class ReportTest(unittest.TestCase):
         self.assertLessEqual(width, inner)
         self.assertGreaterEqual(self.script("return parseFloat(getComputedStyle(document.body).fontSize)"), 14)
 
+    def test_tables_take_the_margin_of_a_wide_window_and_keep_their_first_column_on_a_phone(self):
+        def at(width):
+            self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                        {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": width < 600})
+            self.driver.get((self.folder / "report.html").as_uri())
+
+        self.open()
+        at(1400)
+        cut = self.script("return [...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth)"
+                          ".map(e => e.clientWidth)")
+        self.assertEqual([], [width for width in cut if width < 1200], "no table is cut while there is a margin")
+        at(420)
+        self.assertEqual("sticky", self.script("return getComputedStyle(document.querySelector('tbody th')).position"))
+
     def test_has_what_screen_readers_need(self):
         self.open()
         found = self.script("""
