@@ -71,8 +71,8 @@ std::string problem_with(const LengthSpec& spec) {
   if (has_mean(spec.distribution) && !(spec.mean >= 1 && spec.mean <= static_cast<double>(max_request_tokens))) {
     return fmt::format("mean is {} tokens, expected 1 to {}", spec.mean, max_request_tokens);
   }
-  if (has_cv(spec.distribution) && !(spec.cv > 0 && spec.cv <= 100)) {
-    return fmt::format("cv is {}, expected above 0, at most 100", spec.cv);
+  if (has_cv(spec.distribution) && !(spec.cv > 0 && spec.cv <= kMostCv)) {
+    return fmt::format("cv is {}, expected above 0, at most {}", spec.cv, kMostCv);
   }
   if (spec.distribution == Distribution::empirical) {
     if (spec.values.empty()) return "values is empty, expected at least one length";
@@ -127,8 +127,8 @@ std::string problem_with(const TimeSpec& spec) {
   if (!uniform && !(spec.mean_s >= 0 && spec.mean_s <= most_s && (fixed || spec.mean_s > 0))) {
     return fmt::format("mean is {} s, expected {} to {}", spec.mean_s, fixed ? "0" : "above 0", most_s);
   }
-  if (has_cv(spec.distribution) && !(spec.cv > 0 && spec.cv <= 100)) {
-    return fmt::format("cv is {}, expected above 0, at most 100", spec.cv);
+  if (has_cv(spec.distribution) && !(spec.cv > 0 && spec.cv <= kMostCv)) {
+    return fmt::format("cv is {}, expected above 0, at most {}", spec.cv, kMostCv);
   }
   return {};
 }
@@ -153,6 +153,11 @@ namespace {
 
 constexpr double kMostPeriod_s = 31'557'600;  // a year
 
+std::string rate_text(double rate_per_s) {
+  if (!std::isfinite(rate_per_s)) return fmt::format("{}/s", rate_per_s);
+  return schema::format_real(schema::Dimension::rate, rate_per_s);
+}
+
 std::string problem_with_table(const RateOverTime& rates) {
   double before_s = -1;
   for (const RateOverTime::Point& point : rates.table) {
@@ -163,8 +168,9 @@ std::string problem_with_table(const RateOverTime& rates) {
       return fmt::format("table has {} s after {} s, expected times that go up, to {} s", point.at_s, before_s,
                          kMostPeriod_s);
     }
-    if (!(point.rate_per_s >= 0 && point.rate_per_s <= 1e9)) {
-      return fmt::format("table has {} requests/s, expected 0 to 1e+09", point.rate_per_s);
+    if (const double most = schema::usual_size(schema::Dimension::rate).most;
+        !(point.rate_per_s >= 0 && point.rate_per_s <= most)) {
+      return fmt::format("table has {}, expected {} to {}", rate_text(point.rate_per_s), rate_text(0), rate_text(most));
     }
     before_s = point.at_s;
   }
@@ -278,11 +284,13 @@ double RateClock::within_period_ns(double shown_ns) const {
 }
 
 std::string problem_with(const ArrivalSpec& spec) {
-  if (!(spec.rate_per_s >= 1e-6 && spec.rate_per_s <= 1e9)) {
-    return fmt::format("rate is {} requests/s, expected 1e-06 to 1e+09", spec.rate_per_s);
+  const schema::UsualSize sizes = schema::usual_size(schema::Dimension::rate);
+  if (!(spec.rate_per_s >= sizes.least && spec.rate_per_s <= sizes.most)) {
+    return fmt::format("rate is {}, expected {} to {}", rate_text(spec.rate_per_s), rate_text(sizes.least),
+                       rate_text(sizes.most));
   }
-  if (spec.kind == ArrivalKind::gamma && !(spec.cv > 0 && spec.cv <= 100)) {
-    return fmt::format("cv is {}, expected above 0, at most 100", spec.cv);
+  if (spec.kind == ArrivalKind::gamma && !(spec.cv > 0 && spec.cv <= kMostCv)) {
+    return fmt::format("cv is {}, expected above 0, at most {}", spec.cv, kMostCv);
   }
   if (!spec.over_time) return {};
   const std::string problem = problem_with(*spec.over_time);

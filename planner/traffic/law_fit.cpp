@@ -266,7 +266,8 @@ ArrivalFit fit_gaps(std::span<const std::int64_t> gaps_ns) {
   }
   const double rate = kNsPerSecond / sample.mean.value;
   fit.rate_per_s = around(rate, kSigmas99 * rate * cv / std::sqrt(n));
-  fit.law.rate_per_s = std::clamp(rate, 1e-6, 1e9);  // as scenarios have it
+  const schema::UsualSize sizes = schema::usual_size(schema::Dimension::rate);  // as scenarios have it
+  fit.law.rate_per_s = std::clamp(rate, sizes.least, sizes.most);
   fit.distance = gap_distance(sorted, fit.law);
   return fit;
 }

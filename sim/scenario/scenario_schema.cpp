@@ -84,7 +84,8 @@ ObjectSchema<LengthSpec> length_schema(const char* name, const char* description
                   {word(Distribution::empirical), Distribution::empirical, "one of `values`, equally likely"}}),
              "shape of the distribution");
   s.optional("mean", &LengthSpec::mean, mean, "mean before min and max apply");
-  s.optional("cv", &LengthSpec::cv, number().non_negative(), "standard deviation / mean (lognormal, gamma)");
+  s.optional("cv", &LengthSpec::cv, number().non_negative().at_most(models::kMostCv),
+             "standard deviation / mean (lognormal, gamma)");
   s.optional("min", &LengthSpec::min, at_least_one, "shorter draws are raised to this");
   s.optional("max", &LengthSpec::max, at_least_one, "longer draws are cut to this");
   s.list("values", &LengthSpec::values, at_least_one, Presence::optional, "lengths of the empirical distribution");
@@ -110,7 +111,8 @@ ObjectSchema<TimeSpec> time_law_schema(const char* name, const char* description
                             {word(Distribution::gamma), Distribution::gamma, "gamma with mean and cv"}}),
       "shape of the distribution");
   s.optional("mean", &TimeSpec::mean_s, time().non_negative(), "mean before min and max apply");
-  s.optional("cv", &TimeSpec::cv, number().non_negative(), "standard deviation / mean (lognormal, gamma)");
+  s.optional("cv", &TimeSpec::cv, number().non_negative().at_most(models::kMostCv),
+             "standard deviation / mean (lognormal, gamma)");
   s.optional("min", &TimeSpec::min_s, time().non_negative(), "shorter draws are raised to this");
   s.optional("max", &TimeSpec::max_s, time().non_negative(), "longer draws are cut to this");
   s.check([](const TimeSpec& spec, const Reporter& report) {
@@ -157,7 +159,8 @@ ObjectSchema<ArrivalSpec> arrival_schema() {
   s.optional("rate", &ArrivalSpec::rate_per_s, rate().positive(),
              "requests per time, over all replicas; of sessions, those that begin; with over_time its mean, or the "
              "last of a table without period; a table brings it along");
-  s.optional("cv", &ArrivalSpec::cv, number().positive(), "coefficient of variation of the gaps (gamma)");
+  s.optional("cv", &ArrivalSpec::cv, number().positive().at_most(models::kMostCv),
+             "coefficient of variation of the gaps (gamma)");
   s.object("over_time", &ArrivalSpec::over_time, over_time_schema(), Presence::optional,
            "how the rate changes; left out: it stays");
   s.check([](const ArrivalSpec& spec, const Reporter& report) {

@@ -203,7 +203,7 @@ TEST_F(CapacityTest, WhatMakesNoSenseIsRefused) {
   expect_refused({"--machines", "h100-sxmm"}, 2, "--machines: unknown gpu \"h100-sxmm\"; did you mean \"h100-sxm\"?");
   expect_refused({"--machines", "h100-sxm:0"}, 2, "expected GPUs per replica such as h100-nvl:2");
   expect_refused({"--rate", "100"}, 2, "expected a rate with its unit");
-  expect_refused({"--rate", "1e30/s"}, 2, "--rate 1e30/s: rate is 1e+30 requests/s, expected 1e-06 to 1e+09");
+  expect_refused({"--rate", "1e30/s"}, 2, "--rate 1e30/s: rate is 1e+30/s, expected 1e-09/s to 1000000000/s");
   expect_refused({"--n-1"}, 2, "give --rate too");
   expect_refused({"--node-gpus", "8"}, 2,
                  "--node-gpus is what the fleet for a required rate is bought in: give --rate too");

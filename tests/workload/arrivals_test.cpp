@@ -60,8 +60,8 @@ TEST(Arrivals, ConstantGapsDoNotDrift) {
 }
 
 TEST(Arrivals, NonsenseIsRefusedWithWhatWasExpected) {
-  EXPECT_EQ(problem_with(ArrivalSpec{.rate_per_s = 0}), "rate is 0 requests/s, expected 1e-06 to 1e+09");
-  EXPECT_EQ(problem_with(ArrivalSpec{.rate_per_s = INFINITY}), "rate is inf requests/s, expected 1e-06 to 1e+09");
+  EXPECT_EQ(problem_with(ArrivalSpec{.rate_per_s = 0}), "rate is 0/s, expected 1e-09/s to 1000000000/s");
+  EXPECT_EQ(problem_with(ArrivalSpec{.rate_per_s = INFINITY}), "rate is inf/s, expected 1e-09/s to 1000000000/s");
   EXPECT_EQ(problem_with(ArrivalSpec{.kind = ArrivalKind::gamma, .cv = -1}), "cv is -1, expected above 0, at most 100");
   EXPECT_EQ(problem_with(ArrivalSpec{.cv = -1}), "");  // Poisson has none
 }
@@ -185,7 +185,7 @@ TEST(RateOverTime, NonsenseIsRefusedWithWhatWasExpected) {
   EXPECT_EQ(problem_with(RateOverTime{.table = {{1, 1}}}), "table begins at 1 s, expected its first point at 0 s");
   EXPECT_EQ(problem_with(RateOverTime{.table = {{0, 1}, {5, 1}, {5, 2}}}),
             "table has 5 s after 5 s, expected times that go up, to 31557600 s");
-  EXPECT_EQ(problem_with(RateOverTime{.table = {{0, -1}}}), "table has -1 requests/s, expected 0 to 1e+09");
+  EXPECT_EQ(problem_with(RateOverTime{.table = {{0, -1}}}), "table has -1/s, expected 0/s to 1000000000/s");
   EXPECT_EQ(problem_with(RateOverTime{.table = {{0, 1}, {5, 2}}, .period_s = 5}),
             "period is 5 s, expected more than the 5 s of the table's last point, to 31557600");
   EXPECT_EQ(problem_with(RateOverTime{.table = {{0, 1}, {5, 0}}}),

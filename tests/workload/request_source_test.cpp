@@ -110,7 +110,7 @@ TEST(RequestSource, SaysWhichPartIsWrong) {
   output.output.mean = -2;
   EXPECT_EQ(refusal(output), "output: mean is -2 tokens, expected 1 to 10000000");
   const GeneratedWorkload rate{context, answer, ArrivalSpec{.rate_per_s = -1}};
-  EXPECT_EQ(refusal(rate), "arrivals: rate is -1 requests/s, expected 1e-06 to 1e+09");
+  EXPECT_EQ(refusal(rate), "arrivals: rate is -1/s, expected 1e-09/s to 1000000000/s");
   const GeneratedWorkload prefixes{context, answer, std::nullopt, SharedPrefixSpec{0, 1, context}};
   EXPECT_EQ(refusal(prefixes), "prefixes: count is 0, expected 1 to 1000000 prefixes");
 }
