@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
+#include <string>
 #include <system_error>
 
 #include "models/schema/units.h"
@@ -34,11 +36,25 @@ CsvTable::CsvTable(LineReader& lines, std::span<const std::string_view> wanted,
   for (const std::string_view name : wanted_) {
     position_.push_back(find(name));
     if (position_.back() == kMissing) {
-      lines_.fail(0, fmt::format("the column {} is missing, expected a header with the columns {}", name,
-                                 fmt::join(wanted_, ", ")));
+      lines_.fail(0, fmt::format("the column {} is missing, expected a header with the columns {}; {}", name,
+                                 fmt::join(wanted_, ", "), found_columns()));
     }
   }
   for (const std::string_view name : optional_) position_.push_back(find(name));
+}
+
+std::string CsvTable::found_columns() const {
+  constexpr std::size_t kNamed = 12;
+  const std::string_view line = lines_.line();
+  for (const char separator : {';', '\t', '|'}) {
+    if (columns_ > 1 || line.find(separator) == std::string_view::npos) continue;
+    return fmt::format("found the separator \"{}\" in {}, expected commas",
+                       separator == '\t' ? std::string("\\t") : std::string(1, separator), line.substr(0, 120));
+  }
+  std::vector<std::string_view> names;
+  for (std::size_t c = 0; c < std::min(columns_, kNamed); ++c) names.push_back(text_of(c));
+  return fmt::format("found {}{}", fmt::join(names, ", "),
+                     columns_ > kNamed ? fmt::format(" and {} others", columns_ - kNamed) : "");
 }
 
 std::size_t CsvTable::find(std::string_view name) const {
@@ -127,7 +143,7 @@ double CsvTable::number(const Field& field) const {
 
 void read_csv_trace(LineReader& lines, TraceBuilder& trace) {
   static constexpr std::array<std::string_view, 3> columns{"arrival_s", "prompt_tokens", "output_tokens"};
-  CsvTable table(lines, columns);
+  CsvTable table(lines, columns, {}, CsvTable::Quotes::around);  // names of other columns may hold commas
   while (!trace.full() && table.next()) {
     const CsvTable::Field arrival = table.field(0), prompt = table.field(1), output = table.field(2);
     double arrival_s = 0;

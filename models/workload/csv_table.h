@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -48,6 +49,8 @@ class CsvTable {
   void split();
   /// A column of the current line, without blanks, or quotes, at either end.
   [[nodiscard]] std::string_view text_of(std::size_t column) const;
+  /// The columns of the header, for messages: by their separator, where it is another than a comma.
+  [[nodiscard]] std::string found_columns() const;
   /// The column of this name; kMissing: there is none.
   [[nodiscard]] std::size_t find(std::string_view name) const;
 

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <system_error>
@@ -135,17 +136,43 @@ LineReader LineReader::open(const std::string& path, std::string_view expected) 
     throw schema::InputError(fmt::format("{}: is a directory, expected {}", path, expected));
   }
   LineReader reader(path);
+  reader.start(path, expected);
+  return reader;
+}
+
+LineReader LineReader::open_folder(const std::string& path, std::string_view expected) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
+    std::error_code unreadable;
+    if (at->is_regular_file(unreadable) && !at->path().filename().string().starts_with("."))
+      files.push_back(at->path().string());
+  }
+  if (error) throw schema::InputError(fmt::format("{}: cannot be listed ({})", path, error.message()));
+  if (files.empty()) throw schema::InputError(fmt::format("{}: is an empty folder, expected {}", path, expected));
+  std::sort(files.begin(), files.end(), std::greater<>());
+  LineReader reader = open(files.back(), expected);
+  files.pop_back();
+  reader.further_ = std::move(files);
+  reader.expected_ = expected;
+  return reader;
+}
+
+/// Begins a file, the first or a further one.
+void LineReader::start(const std::string& path, std::string_view expected) {
+  source_ = schema::Origin(path);
+  line_number_ = 0;
+  content_ = next_line_ = line_begin_ = line_bytes_ = 0;
   errno = 0;
   auto file = std::make_unique<std::ifstream>(path, std::ios::binary);
   if (!*file) {
     throw schema::InputError(
         fmt::format("{}: cannot be opened ({}), expected {}", path, std::generic_category().message(errno), expected));
   }
-  reader.file_ = plain(std::move(file));
-  if (!reader.file_) reader.fail_file(fmt::format("cannot be read to its end, {}", whole_file));
-  reader.buffer_.resize(first_chunk + padding);
-  reader.fill();
-  return reader;
+  file_ = plain(std::move(file));
+  if (!file_) fail_file(fmt::format("cannot be read to its end, {}", whole_file));
+  buffer_.resize(first_chunk + padding);
+  fill();
 }
 
 LineReader LineReader::from_text(const std::string& name, std::string_view text) {
@@ -205,7 +232,13 @@ bool LineReader::next_raw() {
 
 bool LineReader::next() {
   if (std::exchange(held_, false)) return true;
-  while (next_raw()) {
+  for (;;) {
+    if (!next_raw()) {
+      if (further_.empty()) return false;
+      start(further_.back(), expected_);
+      further_.pop_back();
+      continue;
+    }
     if (line_number_ == 1 && line().substr(0, 3) == "\xEF\xBB\xBF") {  // a byte order mark
       line_begin_ += 3;
       line_bytes_ -= 3;
@@ -213,7 +246,6 @@ bool LineReader::next() {
     check_text();
     if (!is_blank(line())) return true;
   }
-  return false;
 }
 
 void LineReader::check_text() const {

@@ -21,6 +21,8 @@ class LineReader {
   /// Opens a file; one that begins as gzip or zstd does is read as what it holds. Throws schema::InputError for what is
   /// not there or no file; `expected` ends the message, for example "a mooncake trace".
   static LineReader open(const std::string& path, std::string_view expected);
+  /// Opens all files of a folder, in order of their names, as if they were one; hidden ones are left out.
+  static LineReader open_folder(const std::string& path, std::string_view expected);
   /// Reads from memory; `name` stands for the file's in messages.
   static LineReader from_text(const std::string& name, std::string_view text);
 
@@ -39,6 +41,7 @@ class LineReader {
   [[nodiscard]] std::size_t readable_bytes() const { return buffer_.size() - line_begin_; }
   /// Whether the current line ends with a line end; a file that was cut off seldom does.
   [[nodiscard]] bool terminated() const { return terminated_; }
+  /// The file that the current line is in.
   [[nodiscard]] const schema::Origin& source() const { return source_; }
   /// Of the current line, from 1.
   [[nodiscard]] int line_number() const { return line_number_; }
@@ -53,6 +56,7 @@ class LineReader {
   explicit LineReader(const std::string& name) : source_(name) {}
   bool fill();
   bool next_raw();
+  void start(const std::string& path, std::string_view expected);
   void check_text() const;
 
   schema::Origin source_;
@@ -66,6 +70,8 @@ class LineReader {
   int line_number_ = 0;
   bool terminated_ = true;
   bool held_ = false;
+  std::vector<std::string> further_{};  ///< files of a folder that were not begun, the next one last
+  std::string expected_{};              ///< of these
 };
 
 }  // namespace kvsim::models

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -29,15 +31,21 @@ constexpr std::array formats{
     TraceFormat{
         "llmservingsim",
         "JSON lines, a session each: arrival_time_ns, sub_requests of input_toks, output_toks, tool_duration_ns", 0,
-        read_llmservingsim_trace},
+        read_llmservingsim_trace, true},
     TraceFormat{"vllm_bench", "JSON lines: arrival_time (s, any clock), input_toks, output_toks; others are ignored", 0,
                 read_vllm_bench_trace},
     TraceFormat{"weka", "JSON lines, an agent's session each: requests of t (s), in, out, hash_ids of 64-token blocks",
-                64, read_weka_trace},
+                64, read_weka_trace, true},
 };
 
 std::string expected_file(const TraceFormat& format) {
   return fmt::format("{} trace ({})", schema::with_article(format.name), format.description);
+}
+
+LineReader open(const TraceFormat& format, const std::string& path) {
+  std::error_code error;
+  const bool folder = format.folders && std::filesystem::is_directory(path, error);
+  return folder ? LineReader::open_folder(path, expected_file(format)) : LineReader::open(path, expected_file(format));
 }
 
 void scan_lines(const TraceFormat& format, LineReader lines, const TraceOptions& options, const RequestSink& sink) {
@@ -71,12 +79,12 @@ const TraceFormat& find_trace_format(std::string_view name) {
 }
 
 std::vector<RequestSpec> read_trace(const TraceFormat& format, const std::string& path, const TraceOptions& options) {
-  return read_lines(format, LineReader::open(path, expected_file(format)), options);
+  return read_lines(format, open(format, path), options);
 }
 
 void scan_trace(const TraceFormat& format, const std::string& path, const TraceOptions& options,
                 const RequestSink& sink) {
-  scan_lines(format, LineReader::open(path, expected_file(format)), options, sink);
+  scan_lines(format, open(format, path), options, sink);
 }
 
 std::vector<RequestSpec> read_trace_text(const TraceFormat& format, const std::string& name, std::string_view text,

@@ -26,6 +26,7 @@ struct TraceFormat {
   std::string_view description;
   std::int64_t block_tokens = 0;  ///< tokens per entry of RequestSpec::prefix_blocks; 0: the format has none
   void (*read)(LineReader& lines, TraceBuilder& trace) = nullptr;
+  bool folders = false;  ///< a line is a session, in no order: the files of a folder are one trace
 };
 
 inline constexpr double least_time_scale = 1e-6;
@@ -68,7 +69,7 @@ struct TraceOptions {
   std::uint64_t max_requests = 0;            ///< read only the first so many; 0: all
   double time_scale = 1;                     ///< of arrival times, between the two above: 0.5 doubles the rate
   std::optional<TraceColumns> columns = {};  ///< of format columns, and of no other
-  std::uint64_t* left_out = nullptr;         ///< counts requests that failed, which are skipped; null: nobody asks
+  std::uint64_t* left_out = nullptr;  ///< counts requests that failed or were cut, which are skipped; null: nobody asks
 };
 
 /// What becomes of a request that was read.
@@ -80,8 +81,9 @@ std::span<const TraceFormat> trace_formats();
 /// Throws schema::InputError naming the nearest format, or all of them.
 const TraceFormat& find_trace_format(std::string_view name);
 
-/// The trace's requests, numbered from 0, in order of arrival. Throws schema::InputError (`file:line:column: what is
-/// wrong, what was expected`) at the first thing that is not as the format has it. Memory: the requests, and a line.
+/// The trace's requests, of a file or, where the format allows it, of all files of a folder; numbered from 0, in order
+/// of arrival. Throws schema::InputError (`file:line:column: what is wrong, what was expected`) at the first thing that
+/// is not as the format has it. Memory: the requests, and a line.
 std::vector<RequestSpec> read_trace(const TraceFormat& format, const std::string& path,
                                     const TraceOptions& options = {});
 

@@ -82,7 +82,7 @@ TEST(QualityFile, MustReachDownToWhatIsKept) {
 TEST(QualityFile, SaysInWhichLineItIsWrong) {
   EXPECT_EQ(error_of([] { return QualityFile::from_text("q.csv", "context,method,quality\n"); }),
             "q.csv:1:1: the column keep_ratio is missing, expected a header with the columns context, method, "
-            "keep_ratio, quality");
+            "keep_ratio, quality; found context, method, quality");
   EXPECT_EQ(refusal(""), "q.csv:1: has a header and no curve, expected rows such as 0,kvzip,0.25,0.97");
   EXPECT_EQ(refusal("a,kvzip,0.5,0.9\n"), "q.csv:2:1: context is \"a\", expected a number from 0, or * for all others");
   EXPECT_EQ(refusal("-1,kvzip,0.5,0.9\n"),

@@ -86,7 +86,8 @@ TEST(Recordings, OfOneTokenEachHaveNoTpot) {
 TEST(Recordings, WithoutAColumnAreRefused) {
   EXPECT_EQ(refusal("arrival_s,prompt_tokens,output_tokens,first_token_s\n0,1,1,1\n"),
             "r.csv:1:1: the column last_token_s is missing, expected a header with the columns arrival_s, "
-            "prompt_tokens, output_tokens, first_token_s, last_token_s");
+            "prompt_tokens, output_tokens, first_token_s, last_token_s; found arrival_s, prompt_tokens, output_tokens, "
+            "first_token_s");
   EXPECT_EQ(refusal("{\"arrival_time\": 1}\n", "r.jsonl"),
             "r.jsonl:1:1: input_toks is missing, expected a request with arrival_time, input_toks, output_toks, "
             "queued_ts, first_token_ts, last_token_ts");

@@ -31,7 +31,7 @@ TEST(TraceErrors, EmptyFiles) {
 TEST(TraceErrors, MissingAndDoubleColumns) {
   EXPECT_EQ(error_of("azure", "TIMESTAMP,GeneratedTokens\n"),
             "t:1:1: the column ContextTokens is missing, expected a header with the columns TIMESTAMP, ContextTokens, "
-            "GeneratedTokens");
+            "GeneratedTokens; found TIMESTAMP, GeneratedTokens");
   EXPECT_EQ(error_of("csv", "arrival_s,prompt_tokens,output_tokens,arrival_s\n"),
             "t:1:39: the column arrival_s is there twice, expected it once");
   EXPECT_EQ(error_of("csv", csv_head + "0,1,2,3\n"), "t:2:7: the line has 4 columns, expected 3 as in the header");
@@ -145,7 +145,11 @@ TEST(TraceErrors, OfALogNameItsColumns) {
   const std::string head = "ts,in,out,conv,end\n";
   EXPECT_EQ(log_error(""), "t: is empty, expected CSV with a header, or JSON lines");
   EXPECT_EQ(log_error("ts,in,out,user,end\n"),
-            "t:1:1: the column conv is missing, expected a header with the columns ts, in, out, conv, end");
+            "t:1:1: the column conv is missing, expected a header with the columns ts, in, out, conv, end; found ts, "
+            "in, out, user, end");
+  EXPECT_EQ(log_error("\"ts\";\"in\";\"out\";\"conv\";\"end\"\n"),
+            "t:1:1: the column ts is missing, expected a header with the columns ts, in, out, conv, end; found the "
+            "separator \";\" in \"ts\";\"in\";\"out\";\"conv\";\"end\", expected commas");
   EXPECT_EQ(log_error("{\"ts\": 1, \"in\": 1, \"conv\": 1, \"end\": 2}\n"),
             "t:1:1: out is missing, expected an object with ts, in, out");
   EXPECT_EQ(log_error("{\"ts\": 1, \"in\": [1], \"out\": 1, \"conv\": 1, \"end\": 2}\n"),
@@ -260,9 +264,10 @@ TEST(TraceErrors, OfSessionsNameWhatIsMissing) {
   EXPECT_EQ(error_of("weka", "{\"hash_id_scope\":\"global\",\"requests\":[]}\n"),
             "t:1:18: hash_id_scope is \"global\", expected \"local\": ids that mean something within their session");
   EXPECT_EQ(error_of("weka", "{\"block_size\":16,\"requests\":[]}\n"), "t:1:15: block_size is 16, expected 64 tokens");
-  EXPECT_EQ(
-      error_of("weka", "{\"requests\":[{\"t\":0,\"type\":\"subagent\",\"requests\":[]}]}\n"),
-      "t:1:28: type is \"subagent\", expected requests without sub-agents: how their times count is not documented");
+  EXPECT_EQ(error_of("weka", "{\"requests\":[{\"t\":0,\"type\":\"subagent\"}]}\n"),
+            "t:1:14: requests is missing, expected t and requests of a sub-agent");
+  EXPECT_EQ(error_of("weka", "{\"requests\":[{\"t\":0,\"type\":\"subagent\",\"requests\":[{\"t\":0,\"in\":64}]}]}\n"),
+            "t:1:51: out is missing, expected t, in and out of a request");
   EXPECT_EQ(error_of("weka", "{\"requests\":[{\"t\":0,\"in\":64,\"out\":2,\"hash_ids\":[1,2]}]}\n"),
             "t:1:14: hash_ids has 2 entries, expected at most one for each 64 of 64 tokens");
   EXPECT_EQ(error_of("llmservingsim", "{\"sub_requests\":[]}\n"),

@@ -1,6 +1,13 @@
 #include "models/workload/trace_reader.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
 
 #include "tests/workload/test_support.h"
 
@@ -265,6 +272,90 @@ TEST(TraceReader, WekaSessionsAreMerged) {
   EXPECT_EQ(r[0].prefix_blocks[0], r[3].prefix_blocks[0]);
   EXPECT_EQ(r[1].prefix_blocks[0], r[2].prefix_blocks[0]);
   EXPECT_NE(r[0].prefix_blocks[0], r[1].prefix_blocks[0]);
+}
+
+// The parent's first turn ends at 12 s and begins two sub-agents, at 13 s (until 18 s, by its duration) and 14 s (its
+// last call is sent at 14 + 3 s and takes 4 s); it goes on at 25 s, 4 s after the last of them. A sub-agent of the
+// second one begins at 14 + 2 s, 1 s after that one's first call. Ids are of the line, whoever has them.
+TEST(TraceReader, WekaSubAgentsAreSessionsThatTheirParentsTurnBegins) {
+  const auto r =
+      read("weka",
+           "{\"requests\":[{\"t\":10,\"in\":64,\"out\":2,\"hash_ids\":[7],\"api_time\":2},"
+           "{\"t\":13,\"type\":\"subagent\",\"duration_ms\":5000,\"requests\":["
+           "{\"t\":0,\"in\":64,\"out\":3,\"hash_ids\":[8],\"api_time\":1,\"think_time\":0},"
+           "{\"t\":2.5,\"in\":64,\"out\":4,\"hash_ids\":[8],\"think_time\":1.25}]},"
+           "{\"type\":\"subagent\",\"requests\":[{\"t\":0,\"in\":64,\"out\":5,\"hash_ids\":[8],\"api_time\":1},"
+           "{\"t\":2,\"type\":\"subagent\",\"requests\":[{\"t\":0,\"in\":64,\"out\":9,\"api_time\":0.5}]},"
+           "{\"t\":3,\"in\":64,\"out\":6,\"hash_ids\":[7],\"api_time\":4}],\"t\":14},"
+           "{\"t\":25,\"in\":64,\"out\":7,\"think_time\":9}]}\n");
+  constexpr std::int64_t s = 1'000'000'000;
+  struct Expected {
+    std::int64_t arrival_ns, output, think_ns;
+    std::int32_t session, turn, parent;
+  };
+  const Expected expected[] = {{10 * s, 2, -1, 0, 1, -1},   {13 * s, 3, 1 * s, 1, 1, 0},
+                               {14 * s, 5, 2 * s, 2, 1, 0}, {31 * s / 2, 4, 5 * s / 4, 1, 2, 0},
+                               {16 * s, 9, 1 * s, 3, 1, 2}, {17 * s, 6, s / 2, 2, 2, 0},
+                               {25 * s, 7, 4 * s, 0, 2, -1}};
+  ASSERT_EQ(r.size(), std::size(expected));
+  for (std::size_t i = 0; i < r.size(); ++i) {
+    EXPECT_EQ(r[i].arrival_ns, expected[i].arrival_ns) << i;
+    EXPECT_EQ(r[i].output_tokens, expected[i].output) << i;
+    EXPECT_EQ(r[i].think_ns, expected[i].think_ns) << i;
+    EXPECT_EQ(r[i].session, expected[i].session) << i;
+    EXPECT_EQ(r[i].turn, expected[i].turn) << i;
+    EXPECT_EQ(r[i].parent, expected[i].parent) << i;
+  }
+  EXPECT_EQ(r[1].prefix_blocks, r[2].prefix_blocks);
+  EXPECT_EQ(r[0].prefix_blocks, r[5].prefix_blocks);
+}
+
+// The second request was cut; the third begins 5 s after the first was answered.
+TEST(TraceReader, WekaRequestsWithoutOutputAreLeftOutAndCounted) {
+  std::uint64_t left_out = 0;
+  const auto r = read("weka",
+                      "{\"requests\":[{\"t\":0,\"in\":64,\"out\":2,\"api_time\":1},"
+                      "{\"t\":2,\"in\":64,\"out\":0,\"think_time\":1},"
+                      "{\"t\":6,\"in\":64,\"out\":3,\"think_time\":3}]}\n"
+                      "{\"requests\":[{\"t\":1,\"in\":64,\"out\":0}]}\n"
+                      "{\"requests\":[{\"t\":1,\"in\":64,\"out\":4}]}\n",
+                      {.left_out = &left_out});
+  ASSERT_EQ(r.size(), 3U);
+  EXPECT_EQ(left_out, 2U);
+  EXPECT_EQ(r[1].session, 1) << "the session of which nothing is left has no number";
+  EXPECT_EQ(r[2].turn, 2);
+  EXPECT_EQ(r[2].think_ns, 5'000'000'000);
+}
+
+TEST(TraceReader, AFolderOfSessionsIsOneTrace) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(testing::TempDir()) / fmt::format("kvsim_folder_{}", ::getpid());
+  fs::create_directories(folder);
+  const auto put = [&](const char* name, const char* text) { std::ofstream(folder / name) << text; };
+  put("b.json", "{\"requests\":[{\"t\":0,\"in\":64,\"out\":2}]}");  // no line end: the file's is one
+  put("a.json", "{\"requests\":[{\"t\":1,\"in\":64,\"out\":1}]}\n");
+  put(".hidden", "nonsense");
+  const TraceFormat& weka = find_trace_format("weka");
+  const auto r = read_trace(weka, folder.string());
+  ASSERT_EQ(r.size(), 2U);
+  EXPECT_EQ(r[0].output_tokens, 2);
+  EXPECT_EQ(r[0].session, 1);
+  EXPECT_EQ(r[1].session, 0);
+  put("c.json", "{\"requests\":[{\"t\":1,\"in\":64}]}\n");
+  const auto error = [&](const char* format) {
+    try {
+      static_cast<void>(read_trace(find_trace_format(format), folder.string()));
+    } catch (const schema::InputError& e) {
+      return std::string(e.what());
+    }
+    return std::string("read");
+  };
+  EXPECT_NE(error("weka").find("c.json:1:14: out is missing"), std::string::npos) << error("weka");
+  EXPECT_NE(error("mooncake").find("is a directory"), std::string::npos) << error("mooncake");
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  EXPECT_NE(error("weka").find("is an empty folder, expected a weka trace"), std::string::npos) << error("weka");
+  fs::remove_all(folder);
 }
 
 // The session begins at 2 s; its tools take 1 s after the first call and none after the second.
