@@ -113,6 +113,7 @@ class ReplicaFleet final : public ServingSystem {
     if (reason.empty()) reason = prompts_->refusal(r, spec, replica.memory().capacity());
     if (!reason.empty()) return reason;
     prompts_->arrived(r, spec, chosen);
+    r.replica = static_cast<std::int32_t>(chosen);
     if (config_.schedule.prefix_caching) KvHoldings::name_blocks(r.kv, spec.prefix_blocks);
     replica.submit(r);
     return {};

@@ -195,6 +195,8 @@ class Run {
     r.prompt = spec.prompt_tokens;
     r.output = spec.output_tokens;
     r.kind = static_cast<std::uint16_t>(spec.kind);
+    r.session = spec.session;
+    r.turn = spec.turn;
     if (sessions_) sessions_->arrived(id, spec, at);
     if (!warming_up) judgement_.arrived(r, at);
     return r;

@@ -220,9 +220,10 @@ TEST_F(OutputTest, RequestsAreALineEachInTheOrderInWhichTheyArrive) {
   const CommandResult r = run({"run", "s.yaml", "--requests", "requests.csv", "--json", "--replications", "2"});
   ASSERT_EQ(r.status, 0) << r.err;
   const std::vector<Words> rows = table(read("requests.csv"));
-  EXPECT_EQ(rows.front(), (Words{"request", "arrival_s", "prompt_tokens", "output_tokens", "first_token_s",
-                                 "last_token_s", "largest_gap_s", "path", "found_tokens", "stored_tokens", "rounds",
-                                 "drafted_tokens", "accepted_tokens", "verifier_tokens", "direct_tokens"}));
+  EXPECT_EQ(rows.front(),
+            (Words{"request", "arrival_s", "prompt_tokens", "output_tokens", "first_token_s", "last_token_s",
+                   "largest_gap_s", "path", "found_tokens", "stored_tokens", "rounds", "drafted_tokens",
+                   "accepted_tokens", "verifier_tokens", "direct_tokens", "class", "session", "turn", "replica"}));
   const Json first = Json::parse(run({"run", "s.yaml", "--json"}).out);
   ASSERT_EQ(rows.size() - 1, first["requests"]["completed"].get<std::size_t>()) << "of the first replication";
   double last = 0, ttft = 0, measured = 0;
@@ -288,6 +289,63 @@ TEST_F(OutputTest, RequestsSayWhatWasFoundOfTheirPrompts) {
   }
   // Of all that were admitted, some of which have not finished.
   EXPECT_NEAR(found / prompts, Json::parse(r.out)["prefix"]["hit_rate"].get<double>(), 0.02);
+}
+
+/// Mean times to the first token of requests that finished after the warm-up, by the text of a column.
+std::map<std::string, double> ttft_by(const std::vector<Words>& rows, std::size_t column, double warmup_s) {
+  std::map<std::string, std::pair<double, double>> sums;
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    if (std::stod(rows[i].at(5)) < warmup_s) continue;
+    auto& [sum, count] = sums[rows[i].at(column)];
+    sum += std::stod(rows[i].at(4)) - std::stod(rows[i].at(1));
+    ++count;
+  }
+  std::map<std::string, double> means;
+  for (const auto& [key, sum] : sums) means[key] = sum.first / sum.second;
+  return means;
+}
+
+TEST_F(OutputTest, RequestsGiveTheFiguresOfClassesAndReplicas) {
+  const auto classes = [this](const std::string& one) {
+    return run({"run", "s.yaml", "--requests", "r.csv", "--json", "--set", "decode={policy: full_kv}", "--set",
+                "schedule={policy: fcfs}", "--set", "run={duration: 60 s, warmup: 10 s}", "--set", "cluster.replicas=2",
+                "--set", "prefill=recompute", "--set",
+                "workload={arrivals: {rate: 8/s}, classes: [{name: \"" + one +
+                    "\", share: 0.5, context: 500 tokens, output: 20 tokens}, {name: batch, share: 0.5, context: 4k "
+                    "tokens, output: 40 tokens}]}"});
+  };
+  const CommandResult r = classes("chat");
+  ASSERT_EQ(r.status, 0) << r.err;
+  const Json result = Json::parse(r.out);
+  const std::vector<Words> rows = table(read("r.csv"));
+  const auto means = ttft_by(rows, 15, 10);
+  ASSERT_EQ(means.size(), 2U);
+  for (const auto& [name, mean] : means) {
+    EXPECT_NEAR(mean, result["classes"][name]["ttft_s"]["mean"].get<double>(), 1e-6) << name;
+  }
+  std::map<std::string, int> replicas;
+  for (std::size_t i = 1; i < rows.size(); ++i) ++replicas[rows[i].at(18)];
+  EXPECT_EQ(replicas.size(), 2U) << "0 and 1";
+  EXPECT_EQ(rows[1].at(16), "") << "of no session";
+  ASSERT_EQ(classes("chat, short").status, 0);
+  EXPECT_EQ(run({"workload", "info", "r.csv", "--format", "csv"}).status, 0) << "a comma in a name is no column";
+}
+
+TEST_F(OutputTest, RequestsGiveTheFiguresOfFirstAndLaterTurns) {
+  const CommandResult r = run({"run", KVSIM_SOURCE_DIR "/scenarios/chat_sessions/in_gpu_memory.yaml", "--set",
+                               "run={duration: 4 min, warmup: 30 s}", "--set", "workload.closed.concurrency=10",
+                               "--requests", "r.csv", "--json"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  std::vector<Words> rows = table(read("r.csv"));
+  std::map<std::string, int> turns;
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    EXPECT_EQ(std::stoi(rows[i].at(17)), ++turns[rows[i].at(16)]) << "turns of a session follow each other";
+    rows[i].at(17) = rows[i].at(17) == "1" ? "first" : "later";
+  }
+  const auto means = ttft_by(rows, 17, 30);
+  const Json sessions = Json::parse(r.out)["sessions"];
+  EXPECT_NEAR(means.at("first"), sessions["ttft_first_s"]["mean"].get<double>(), 1e-6);
+  EXPECT_NEAR(means.at("later"), sessions["ttft_later_s"]["mean"].get<double>(), 1e-6);
 }
 
 TEST_F(OutputTest, RequestsBetweenPoolsSayWhichWayTheyWent) {

@@ -4,10 +4,17 @@
 
 #include <fmt/format.h>
 
+#include "tools/page/page.h"
+
 namespace kvsim::cli {
 RequestTable::RequestTable(std::ostream& out) : out_(out) {
   out_ << "request,arrival_s,prompt_tokens,output_tokens,first_token_s,last_token_s,largest_gap_s,path,found_tokens,"
-          "stored_tokens,rounds,drafted_tokens,accepted_tokens,verifier_tokens,direct_tokens\n";
+          "stored_tokens,rounds,drafted_tokens,accepted_tokens,verifier_tokens,direct_tokens,class,session,turn,"
+          "replica\n";
+}
+
+void RequestTable::name_classes(const std::vector<serving::ClassConfig>& classes) {
+  for (const serving::ClassConfig& one : classes) classes_.push_back(page::csv_field(one.name));
 }
 
 void RequestTable::refused(engine::SimTime arrival) {
@@ -18,12 +25,15 @@ void RequestTable::refused(engine::SimTime arrival) {
 void RequestTable::finished(const serving::Request& r, std::string_view path) {
   constexpr std::int64_t kSecond = 1'000'000'000;
   const auto seconds = [](engine::SimTime t) { return fmt::format("{}.{:09}", t.ns / kSecond, t.ns % kSecond); };
+  const auto number = [](std::int32_t n, std::int32_t none) { return n == none ? "" : fmt::format("{}", n); };
   const serving::TokenRecord& tokens = r.record;
-  waiting_.push({r.arrival, r.id,
-                 fmt::format("{},{},{},{},{},{},{:.9f},{},{},{},{},{},{},{},{}\n", r.id, seconds(r.arrival), r.prompt,
-                             r.output, seconds(tokens.first_token), seconds(tokens.last_token), tokens.largest_gap_s,
-                             path, r.kv.found(), r.prefix.tokens, r.rounds(), tokens.drafted_tokens,
-                             tokens.accepted_tokens, tokens.corrections, tokens.direct_tokens)});
+  waiting_.push(
+      {r.arrival, r.id,
+       fmt::format("{},{},{},{},{},{},{:.9f},{},{},{},{},{},{},{},{},{},{},{},{}\n", r.id, seconds(r.arrival), r.prompt,
+                   r.output, seconds(tokens.first_token), seconds(tokens.last_token), tokens.largest_gap_s, path,
+                   r.kv.found(), r.prefix.tokens, r.rounds(), tokens.drafted_tokens, tokens.accepted_tokens,
+                   tokens.corrections, tokens.direct_tokens, r.kind < classes_.size() ? classes_[r.kind] : "",
+                   number(r.session, -1), number(r.turn, 0), number(r.replica, -1))});
   unfinished_.erase(unfinished_.find(r.arrival));
   write_those_due();
 }

@@ -16,13 +16,16 @@ namespace kvsim::cli {
 /// last_token_s (since the start of the run), largest_gap_s (between two deliveries of tokens), path
 /// (ServingSystem::path_of), found_tokens (of the prompt, in GPU memory at the first admission), stored_tokens (of the
 /// prompt, that were loaded and not computed at the latest admission), rounds (verifications), drafted_tokens,
-/// accepted_tokens, verifier_tokens (that verifications gave themselves), direct_tokens (of decoding and prefill). In
-/// order of arrival, so that it is a trace (format csv) and a recording that `kvsim backtest` reads. A line waits for
-/// the requests that arrived before it: some 150 bytes for each that has finished before one of these.
+/// accepted_tokens, verifier_tokens (that verifications gave themselves), direct_tokens (of decoding and prefill),
+/// class (its name), session (from 0 as they begin), turn (from 1), replica (from 0). Those are empty where there is
+/// none. In order of arrival, so that it is a trace (format csv) and a recording that `kvsim backtest` reads. A line
+/// waits for the requests that arrived before it: some 150 bytes for each that has finished before one of these.
 class RequestTable : public serving::RequestWatcher {
  public:
   /// Writes the heading to `out`, which must outlive the table, and whose state tells of what could not be written.
   explicit RequestTable(std::ostream& out);
+  /// Names of ServingConfig::classes, before the run begins.
+  void name_classes(const std::vector<serving::ClassConfig>& classes);
   void arrived(engine::SimTime now) override { unfinished_.insert(now); }
   void refused(engine::SimTime arrival) override;
   void finished(const serving::Request& request, std::string_view path) override;
@@ -42,6 +45,7 @@ class RequestTable : public serving::RequestWatcher {
   void write_those_due();
 
   std::ostream& out_;
+  std::vector<std::string> classes_;                                        // names, as fields of CSV
   std::multiset<engine::SimTime> unfinished_;                               // by arrival
   std::priority_queue<Line, std::vector<Line>, std::greater<>> waiting_{};  // for one that arrived before
 };

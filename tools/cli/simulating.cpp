@@ -264,7 +264,9 @@ RunFiles::RunFiles(const RunOptions& options, const std::vector<std::string>& la
 
 void RunFiles::give_to(Planned& planned, std::size_t i) const {
   if (!traces_.empty()) planned.trace = traces_[i].get();
-  if (!requests_.empty()) planned.requests = requests_[i].get();
+  if (requests_.empty()) return;
+  planned.requests = requests_[i].get();
+  requests_[i]->name_classes(planned.scenario.serving.classes);
 }
 
 void RunFiles::finish(const Presentation& presentation, const std::vector<results::Outcome>& outcomes) {
