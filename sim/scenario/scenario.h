@@ -164,6 +164,9 @@ class ScenarioFile {
   /// read. Throws schema::InputError for what no other key can put right: misspelt keys, values of the wrong kind.
   [[nodiscard]] Scenario parse() const;
 
+  /// The document as it is written, with the overrides.
+  [[nodiscard]] const schema::ConfigNode& document() const { return document_; }
+
  private:
   class Sources;                                                 ///< what variants share
   Scenario load(schema::ConfigNode document, bool whole) const;  ///< not whole: parsed alone

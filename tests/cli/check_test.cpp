@@ -59,9 +59,9 @@ TEST_F(CheckTest, PrintsTheKvCapacity) {
 
 TEST_F(CheckTest, ItsOutputIsAScenarioThatChecksToItself) {
   write("s.yaml", tiny_scenario());
-  const CommandResult first = run({"check", "s.yaml"});
+  const CommandResult first = run({"check", "s.yaml", "--full"});
   write("s.yaml", first.out);
-  const CommandResult again = run({"check", "s.yaml"});
+  const CommandResult again = run({"check", "s.yaml", "--full"});
   EXPECT_EQ(again.status, 0) << again.err;
   EXPECT_EQ(first.out, again.out);
 }
@@ -72,6 +72,40 @@ TEST_F(CheckTest, SetChangesWhatIsChecked) {
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_NE(r.out.find("draft_length: 13"), std::string::npos);
   EXPECT_NE(r.out.find("tpot_p99: 50 ms"), std::string::npos);
+}
+
+// Values are compared as they are understood: 0.25 and 1/4 of anything are one, whatever the unit.
+TEST_F(CheckTest, ShowsTheKeysThatAreNotAtTheirDefaults) {
+  write("s.yaml",
+        "name: two keys\nmodel: llama-3.1-8b\ncluster: {gpu: {type: h100-sxm}, replicas: 1}\nworkload: {context: 1k "
+        "tokens, "
+        "output: "
+        "10 tokens, closed: {concurrency: 2}}\ndecode: {policy: full_kv}\nschedule: {max_requests: 32, policy: fcfs}\n"
+        "run: {seed: 1, duration: 120 s}\n");
+  const CommandResult r = run({"check", "s.yaml", "--set", "schedule.block_size=32 tokens"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(r.out.substr(r.out.find("# Keys")),
+            "# Keys that are not at their defaults:\n"
+            "model: llama-3.1-8b\n"
+            "cluster: {gpu: {type: h100-sxm}}\n"
+            "workload: {context: 1k tokens, output: 10 tokens, closed: {concurrency: 2}}\n"
+            "decode: {policy: full_kv}\n"
+            "schedule: {max_requests: 32, block_size: 32 tokens}\n"
+            "run: {duration: 120 s}\n" +
+                r.out.substr(r.out.find("# --full")));
+}
+
+TEST_F(CheckTest, SaysItInAtMost25Lines) {
+  for (const std::string& file : shipped_scenarios()) {
+    if (read_file(file).find("trace:") != std::string::npos) continue;
+    const CommandResult r = run({"check", file});
+    EXPECT_LE(std::count(r.out.begin(), r.out.end(), '\n'), 25) << r.out;
+    const CommandResult full = run({"check", file, "--full"});
+    write("full.yaml", full.out);
+    const CommandResult again = run({"check", "full.yaml"});
+    EXPECT_EQ(again.status, 0) << file << ": " << again.err;
+    EXPECT_LE(std::count(again.out.begin(), again.out.end(), '\n'), 25) << again.out;
+  }
 }
 
 }  // namespace

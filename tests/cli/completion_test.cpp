@@ -160,7 +160,7 @@ TEST_F(CompletionTest, OffersWhatMayStillFollow) {
   // An option that was given and may not be repeated is not offered again, nor a file once every place is taken.
   EXPECT_FALSE(has_word(offers({"run", "--seed", "3", "--"}), "--seed"));
   EXPECT_TRUE(has_word(offers({"run", "--set", "a=1", "--"}), "--set"));
-  EXPECT_EQ(offers({"check", "x.yaml", ""}), "--help\n--set\n");
+  EXPECT_EQ(offers({"check", "x.yaml", ""}), "--help\n--full\n--set\n");
   EXPECT_EQ(offers({"report", ""}), ":files\n");
   EXPECT_EQ(offers({"run", "--out", ""}), ":folders\n");
   // Words that mean something to the program itself are only looked at.

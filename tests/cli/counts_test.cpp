@@ -63,6 +63,7 @@ TEST_F(CountsTest, OneOfAnythingIsNoPlural) {
       {"plan", "s.yaml", "--draft-length", "1:1", "--set", "schedule.max_requests=1"},
       {"show", "step", "one.yaml", "--batch", "1", "--context", "1"},
       {"check", "one.yaml"},
+      {"check", "one.yaml", "--full"},
       {"report", "r", "--format", "md"}};
   for (const Words& command : commands) {
     EXPECT_EQ(plurals_of_one(printed(command)), Words{}) << command[0] << " " << command[1];

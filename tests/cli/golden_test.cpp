@@ -75,7 +75,7 @@ TEST_F(GoldenTest, MarkdownOfARun) {
 }
 
 TEST_F(GoldenTest, ResolvedScenario) {
-  const CommandResult r = run({"check", "s.yaml"});
+  const CommandResult r = run({"check", "s.yaml", "--full"});
   EXPECT_EQ(r.status, 0) << r.err;
   expect_golden("resolved.yaml", r.out);
 }

@@ -14,7 +14,7 @@ class PlacementTest : public Workspace {
 };
 
 TEST_F(PlacementTest, TheShippedScenarioIsValidAndWhatCheckPrintsIsOne) {
-  const CommandResult r = run({"check", KVSIM_SOURCE_DIR "/scenarios/tiered_eviction/published.yaml"});
+  const CommandResult r = run({"check", KVSIM_SOURCE_DIR "/scenarios/tiered_eviction/published.yaml", "--full"});
   EXPECT_EQ(r.status, 0) << r.err;
   write("resolved.yaml", r.out);
   const CommandResult again = run({"check", "resolved.yaml"});

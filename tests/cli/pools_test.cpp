@@ -9,7 +9,7 @@ const std::string kPublished = KVSIM_SOURCE_DIR "/scenarios/remote_prefix/publis
 class PoolsTest : public Workspace {};
 
 TEST_F(PoolsTest, TheShippedScenariosAreValid) {
-  const CommandResult published = run({"check", kPublished});
+  const CommandResult published = run({"check", kPublished, "--full"});
   EXPECT_EQ(published.status, 0) << published.err;
   EXPECT_NE(published.out.find("storage-node-slow"), std::string::npos);
   EXPECT_NE(published.out.find("# KV capacity of a node: "), std::string::npos) << published.out;
@@ -21,7 +21,7 @@ TEST_F(PoolsTest, TheShippedScenariosAreValid) {
 }
 
 TEST_F(PoolsTest, WhatCheckPrintsIsAScenario) {
-  write("resolved.yaml", run({"check", kPublished}).out);
+  write("resolved.yaml", run({"check", kPublished, "--full"}).out);
   const CommandResult again = run({"check", "resolved.yaml"});
   EXPECT_EQ(again.status, 0) << again.err;
 }

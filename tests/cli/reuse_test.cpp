@@ -41,10 +41,10 @@ class ReuseTest : public Workspace {
 };
 
 TEST_F(ReuseTest, TheShippedScenarioIsValidAndWhatCheckPrintsIsOne) {
-  const CommandResult r = accepted({"check", kShipped});
+  const CommandResult r = accepted({"check", kShipped, "--full"});
   write("resolved.yaml", r.out);
   const auto below_the_name = [](const std::string& text) { return text.substr(text.find('\n')); };
-  EXPECT_EQ(below_the_name(accepted({"check", "resolved.yaml"}).out), below_the_name(r.out));
+  EXPECT_EQ(below_the_name(accepted({"check", "resolved.yaml", "--full"}).out), below_the_name(r.out));
 }
 
 TEST_F(ReuseTest, ComparesPrefillPoliciesByDefaultInAHundredColumns) {

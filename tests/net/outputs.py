@@ -45,7 +45,7 @@ def cases():
     """(name, command lines): the last lines may read what the first wrote."""
     for scenario in scenarios():
         name = scenario[len("scenarios/"):-len(".yaml")].replace("/", "-")
-        yield f"check/{name}", [["check", scenario]]
+        yield f"check/{name}", [["check", scenario], ["check", scenario, "--full"]]
         yield f"run/{name}", [["run", scenario, "--out", "out"], ["run", scenario, "--json", *SHORT]]
         yield f"compare/{name}", [["compare", scenario, "--out", "out"]]
         yield f"compare-all/{name}", [["compare", scenario, "--policies", "all", *SHORT, "--replications", "2"],

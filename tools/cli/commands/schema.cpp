@@ -27,7 +27,7 @@ constexpr const char* kBeginning =
 # Scenario reference
 
 Every key that a scenario may have, and every name that comes with kvsim. A key that is not here is refused, with the
-nearest one that is. `kvsim check SCENARIO` writes a scenario out with all its defaults; `kvsim schema` prints the same
+nearest one that is. `kvsim check SCENARIO --full` writes a scenario out with all its defaults; `kvsim schema` prints the same
 tables as a JSON Schema for editors. [tutorial.md](tutorial.md) builds a scenario from nothing.
 
 ## How values are written
