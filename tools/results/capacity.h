@@ -11,6 +11,7 @@
 #include "planner/capacity/capacity_plan.h"
 #include "tools/results/cache_curves.h"
 #include "tools/results/fields.h"
+#include "tools/results/provenance.h"
 #include "tools/results/section.h"
 #include "tools/results/table.h"
 
@@ -91,7 +92,9 @@ std::vector<std::pair<std::string, std::string>> capacity_definitions(const Capa
 /// Whether the price of host memory counts anywhere: not where all is bought in nodes that have a price.
 bool prices_memory(const CapacityOutcome& outcome);
 
-/// One line for every price that a configuration used, and for every one that was missing.
+/// The prices that configurations used.
+std::vector<PriceRow> capacity_prices(const CapacityOutcome& outcome);
+/// Lines for these, and for every machine without one.
 std::vector<std::string> price_lines(const CapacityOutcome& outcome);
 
 }  // namespace kvsim::results

@@ -299,6 +299,8 @@ std::optional<NextRow> next_row(const CapacityOutcome& outcome) {
   return NextRow{*next, next->configuration - plan.configurations.data()};
 }
 
+}  // namespace
+
 std::vector<PriceRow> capacity_prices(const CapacityOutcome& outcome) {
   const CapacityPlan& plan = outcome.plan;
   std::vector<PriceRow> rows;
@@ -311,6 +313,8 @@ std::vector<PriceRow> capacity_prices(const CapacityOutcome& outcome) {
   if (outcome.hit_rates || with_placement(plan)) rows.push_back({"ssd", kPerGbMonth, plan.request.prices.ssd});
   return rows;
 }
+
+namespace {
 
 Json capacity_details(const CapacityOutcome& outcome) {
   Json details = Json::object();

@@ -500,16 +500,12 @@ bool prices_memory(const CapacityOutcome& outcome) {
 
 std::vector<std::string> price_lines(const CapacityOutcome& outcome) {
   const CapacityPlan& plan = outcome.plan;
-  std::vector<std::string> lines;
+  std::vector<std::string> lines = price_lines(capacity_prices(outcome));
   std::set<std::string> machines;
   for (const Configuration& c : plan.configurations) {
     if (!machines.insert(c.machine).second) continue;
-    lines.push_back(machine_price_line(c.scenario.serving.cluster, plan.request.prices, "columns are"));
-  }
-  const models::Price& dram = plan.request.prices.dram;
-  if (prices_memory(outcome)) lines.push_back(price_line("host memory", kPerGbMonth, dram));
-  if (outcome.hit_rates || with_placement(plan)) {
-    lines.push_back(price_line("SSD", kPerGbMonth, plan.request.prices.ssd));
+    std::string none = unpriced_line(c.scenario.serving.cluster, plan.request.prices, "columns are");
+    if (!none.empty()) lines.push_back(std::move(none));
   }
   return lines;
 }

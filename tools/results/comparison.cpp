@@ -289,10 +289,11 @@ List policies_left_out(const Comparison& comparison) {
 
 List prices(const Comparison& comparison) {
   const serving::ServingConfig& c = comparison.outcomes.front().scenario.serving;
-  List list{"Prices", {machine_price_line(c.cluster, comparison.prices, "column is")}};
-  if (!node_price(c.cluster)) list.items.push_back(price_line("host memory", kPerGbMonth, comparison.prices.dram));
-  if (first_that_stores(comparison.outcomes)) {
-    list.items.push_back(price_line("SSD", kPerGbMonth, comparison.prices.ssd));
+  std::vector<PriceRow> rows = priced(comparison);
+  if (!first_that_stores(comparison.outcomes)) rows.pop_back();  // of SSD
+  List list{"Prices", price_lines(rows)};
+  if (std::string none = unpriced_line(c.cluster, comparison.prices, "column is"); !none.empty()) {
+    list.items.push_back(std::move(none));
   }
   if (c.cluster.pools && !c.cluster.pools->storage.capacity_bytes) {
     list.items.emplace_back(

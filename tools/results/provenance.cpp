@@ -375,12 +375,6 @@ std::vector<std::string> assumptions_of(const scenario::Scenario& scenario) {
   return list;
 }
 
-std::string price_line(std::string_view what, std::string_view per, const models::Price& price) {
-  return fmt::format("{}: ${:.2f} per {}; {}, {}{}", what, price.usd.value, per,
-                     price.date.empty() ? "no date given" : price.date, source_word(price.usd.source.kind),
-                     price.usd.source.reference.empty() ? "" : ": " + price.usd.source.reference);
-}
-
 std::optional<PriceRow> node_price(const serving::ClusterConfig& cluster) {
   if (!cluster.node || !cluster.node->usd_per_hour) return std::nullopt;
   return PriceRow{fmt::format("node of {} x {}", cluster.node->gpus, cluster.gpu.name),
@@ -394,9 +388,44 @@ std::optional<PriceRow> machine_price(const serving::ClusterConfig& cluster, con
   return gpu != nullptr ? std::optional(PriceRow{cluster.gpu.name, kPerGpuHour, *gpu}) : std::nullopt;
 }
 
-std::string machine_price_line(const serving::ClusterConfig& cluster, const models::PriceTable& prices,
-                               std::string_view columns) {
-  if (const auto row = machine_price(cluster, prices)) return price_line(row->what, row->per, row->price);
+std::vector<std::string> price_lines(const std::vector<PriceRow>& rows) {
+  using Groups = std::vector<std::pair<std::string, std::string>>;
+  Groups units, origins;
+  const auto put = [](Groups& groups, const std::string& key, const std::string& item) {
+    for (auto& [known, items] : groups) {
+      if (known != key) continue;
+      items += ", " + item;
+      return;
+    }
+    groups.emplace_back(key, item);
+  };
+  bool from_table = false;
+  for (const PriceRow& row : rows) {
+    const std::string name = row.what == "dram" ? "host memory" : row.what == "ssd" ? "SSD" : row.what;
+    const models::Price& price = row.price;
+    const bool of_scenario = price.usd.source.kind == schema::SourceKind::scenario;
+    from_table = from_table || !of_scenario;
+    put(units, std::string(row.per), fmt::format("{} ${:.2f}", name, price.usd.value));
+    put(origins,
+        of_scenario ? price.usd.source.reference
+                    : fmt::format("{}, {}", price.date.empty() ? "no date given" : price.date,
+                                  source_word(price.usd.source.kind)),
+        name);
+  }
+  std::vector<std::string> lines;
+  for (const auto& [unit, prices] : units) lines.push_back(fmt::format("{} per {}", prices, unit));
+  std::string line;
+  for (const auto& [origin, names] : origins) {
+    line += fmt::format("{}{}{}", line.empty() ? "" : "; ", origin, origins.size() > 1 ? ": " + names : "");
+  }
+  if (from_table) line += "; give yours with --prices FILE";
+  if (!line.empty()) lines.push_back(std::move(line));
+  return lines;
+}
+
+std::string unpriced_line(const serving::ClusterConfig& cluster, const models::PriceTable& prices,
+                          std::string_view columns) {
+  if (machine_price(cluster, prices)) return {};
   return fmt::format("{}: no price in the table, so its $ {} empty: give one with --prices FILE", cluster.gpu.name,
                      columns);
 }

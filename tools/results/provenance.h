@@ -54,9 +54,6 @@ std::span<const QuantileSample> quantile_samples();
 std::string sketched_percentiles(const std::vector<std::string>& keys);
 std::string sketched_percentiles(const serving::Measurements& run);
 
-/// "h100-sxm: $2.50 per GPU and hour; mid 2025, assumption: ...".
-[[nodiscard]] std::string price_line(std::string_view what, std::string_view per, const models::Price& price);
-
 /// What is paid for, per what, and the price.
 struct PriceRow {
   std::string what;
@@ -70,9 +67,11 @@ struct PriceRow {
 /// What a machine is paid by: its nodes' price, else its GPU's in the table; none where the table has none.
 [[nodiscard]] std::optional<PriceRow> machine_price(const serving::ClusterConfig& cluster,
                                                     const models::PriceTable& prices);
-/// A line of pages; without a price, that its $ "column is" or "columns are" empty.
-[[nodiscard]] std::string machine_price_line(const serving::ClusterConfig& cluster, const models::PriceTable& prices,
-                                             std::string_view columns);
+/// Lines of pages: a line for the prices of each unit, and one for their dates and sources and how to give others.
+[[nodiscard]] std::vector<std::string> price_lines(const std::vector<PriceRow>& rows);
+/// A line for a machine without a price, whose $ "column is" or "columns are" empty; empty for one with a price.
+[[nodiscard]] std::string unpriced_line(const serving::ClusterConfig& cluster, const models::PriceTable& prices,
+                                        std::string_view columns);
 
 const Fields<PriceRow>& price_fields();
 
