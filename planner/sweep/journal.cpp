@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -74,27 +73,15 @@ bool is_intact(std::string_view line) {
 
 namespace {
 
-/// Opens the file, made if it is not there, and takes it for this process alone. Throws JournalError.
-int locked(const std::string& path) {
+/// Opens the file, made if it is not there. Throws JournalError.
+int opened(const std::string& path) {
   constexpr int mode = 0666;  // less the umask, as for any file
-  while (true) {
-    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, mode);
-    if (file < 0 && errno == ELOOP) {
-      throw JournalError(fmt::format("cannot write {}: it is a symbolic link, and none is followed", path));
-    }
-    if (file < 0) fail(path, errno);
-    struct stat opened {
-    }, named{};
-    const bool taken = ::flock(file, LOCK_EX | LOCK_NB) == 0;
-    const int error = taken ? 0 : errno;
-    // Whoever had it may have taken it away: then it is nobody's that this process has locked.
-    const bool there = taken && ::fstat(file, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
-                       opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
-    if (there) return file;
-    ::close(file);
-    if (error == EWOULDBLOCK) throw JournalError(fmt::format("another kvsim is at work on {}", path));
-    if (error != 0) fail(path, error);
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, mode);
+  if (file < 0 && errno == ELOOP) {
+    throw JournalError(fmt::format("cannot write {}: it is a symbolic link, and none is followed", path));
   }
+  if (file < 0) fail(path, errno);
+  return file;
 }
 
 /// A file that was made is on the disk when its folder is.
@@ -125,7 +112,7 @@ Journal::Journal(std::string path, int file) : path_(std::move(path)), file_(fil
 }
 
 std::unique_ptr<Journal> Journal::open(const std::string& path) {
-  return std::unique_ptr<Journal>(new Journal(path, locked(path)));
+  return std::unique_ptr<Journal>(new Journal(path, opened(path)));
 }
 
 bool Journal::empty() const {

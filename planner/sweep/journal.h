@@ -66,8 +66,8 @@ std::optional<JournalContents> read_journal(const std::string& path);
 /// so often, is the work of a thread of the journal's own.
 class Journal {
  public:
-  /// Takes the file for this process alone, made if it is not there; only then may anybody look what is in it. No link
-  /// is followed. Throws JournalError where another process has it, or it cannot be written.
+  /// Opens the file, made if it is not there. The caller has locked its folder. No link is followed. Throws
+  /// JournalError where it cannot be written.
   static std::unique_ptr<Journal> open(const std::string& path);
   /// Gives the file up, and takes it away where nothing is in it.
   ~Journal();

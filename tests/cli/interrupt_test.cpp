@@ -7,10 +7,14 @@
 #include <thread>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/cli/workspace.h"
 
 namespace kvsim::test::KVSIM_FILE {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 class InterruptTest : public Workspace {
  protected:
@@ -75,11 +79,23 @@ TEST_F(InterruptTest, ARunKeepsTheReplicationsThatHadFinished) {
   ASSERT_TRUE(std::regex_match(r.err, match, said)) << r.err;
   EXPECT_LT(std::stoi(match.str(1)), 10000);
   EXPECT_EQ(read("kept/result.json"), r.out);
+  const std::string left = "results are of the first " + match.str(1) + " of 10000 replications";
+  EXPECT_NE(read("kept/result.md").find("interrupted: " + left), std::string::npos);
+  EXPECT_EQ(run({"check", "kept"}).out,
+            "interrupted: kept: resolved.yaml, result.json, result.md, timing.json\n  " + left + "\n");
+  EXPECT_NE(run({"report", "kept", "--out", "r.md"}).status, 2);
+  EXPECT_NE(read("r.md").find("no, the command was interrupted"), std::string::npos) << read("r.md");
+  EXPECT_NE(read("r.md").find("tiny: " + left), std::string::npos);
 
   const CommandResult whole =
       run({"run", "s.yaml", "--replications", match.str(1), "--json", "--requests", "whole.csv"});
   EXPECT_EQ(whole.status, 0) << whole.err;
-  EXPECT_EQ(whole.out, r.out);
+  Json kept = Json::parse(r.out);
+  EXPECT_EQ(kept["details"]["interrupted"], left);
+  const Json schema = Json::parse(run({"schema", "--results"}).out);
+  EXPECT_TRUE(schema["$defs"]["run"]["properties"]["details"]["properties"].contains("interrupted"));
+  kept["details"].erase("interrupted");
+  EXPECT_EQ(Json::parse(whole.out), kept);
   EXPECT_EQ(read("whole.csv"), read("r.csv"));
 }
 
@@ -101,6 +117,7 @@ TEST_F(InterruptTest, ACapacitySearchKeepsTheConfigurationsThatWereDone) {
   for (std::size_t at = 0; (at = r.out.find("interrupted before it was done", at)) != std::string::npos; ++at) ++left;
   EXPECT_GE(left, 16U - std::stoul(match.str(1)));
   EXPECT_NE(read("kept/result.md").find(" of 16 configurations were not done"), std::string::npos);
+  EXPECT_TRUE(run({"check", "kept"}).out.starts_with("interrupted: kept: result.json, result.md\n  results are of "));
 }
 
 // A comparison of replications that some policies have had would be one of different traffic.

@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/workspace.h"
+#include "tools/output/results_folder.h"
 
 namespace kvsim::test::KVSIM_FILE {
 namespace {
@@ -43,6 +45,133 @@ TEST_F(OutputTest, ARunThatRefusesEverythingSaysSo) {
   EXPECT_NE(r.err.find("kvsim: warning: s.yaml: every request was refused, so every figure is empty; request 0"),
             std::string::npos)
       << r.err;
+}
+
+/// What writes a set into the folder "o", with the name of one of its files.
+struct SetWriter {
+  Words words;
+  std::string file;
+};
+
+std::vector<SetWriter> set_writers() {
+  return {{{"run", "s.yaml", "--out", "o"}, "result.md"},
+          {{"compare", "s.yaml", "--policies", "full_kv,lossy", "--out", "o"}, "resolved.lossy.yaml"},
+          {{"plan", "s.yaml", "--out", "o"}, "plan.json"},
+          {{"capacity", "s.yaml", "--slo", "e2e_p99=10s", "--attainment", "0.5", "--replications", "2", "--machines",
+            "l40s", "--set", "workload={arrivals: {rate: 1/s}, context: 8k tokens, output: 64 tokens}", "--set",
+            "decode={policy: full_kv}", "--set", "schedule={max_requests: 1}", "--out", "o"},
+           "result.md"},
+          {{"sweep", "s.yaml", "--vary", "decode.draft_length=4,8", "--out", "o"}, "sweep.csv"},
+          {{"backtest", "points.csv", "--out", "o"}, "points.csv"},
+          {{"reproduce", "bench.yaml", "--out", "o"}, "reproduce.json"},
+          {{"workload", "fit", "made.csv", "--format", "csv", "--out", "o"}, "fit.json"},
+          {{"report", "r", "--format", "csv", "--out", "o"}, "memory-of-run.csv"}};
+}
+
+class SetsTest : public OutputTest {
+ protected:
+  SetsTest() {
+    write("points.csv",
+          "id,backend,model_path,system,isl,osl,concurrency,ttft_ms,tpot_ms\na,vllm,llama-3.1-8b,h200,100,"
+          "20,3,40,5\n");
+    write("bench.yaml",
+          "place: here\ntitle: T\nscenario: s.yaml\nruns: [{name: run(x), settings: "
+          "[\"decode.draft_length={x}\"]}]\npanels:\n  - x: {title: x, over: {columns: x, rows: [4, 8]}}\n"
+          "    y: {title: y}\n    tolerance: 0.9\n    series: [{name: s, simulated: "
+          "\"run({x}).throughput.output_tokens_per_s\", points: [{at: 4, is: 100}]}]\n");
+    EXPECT_EQ(run({"workload", "generate", "s.yaml", "--set",
+                   "workload={arrivals: {rate: 5/s}, context: 1k tokens, output: 8 tokens}", "--requests", "200",
+                   "--out", "made.csv"})
+                  .status,
+              0);
+    EXPECT_EQ(run({"run", "s.yaml", "--out", "r"}).status, 0);
+  }
+};
+
+// What holds the lock here is this process.
+TEST_F(SetsTest, EveryCommandRefusesTheFolderThatAnotherProcessWritesInto) {
+  std::filesystem::create_directory(folder() + "/o");
+  const output::LockedFolder lock(folder() + "/o", "a");
+  const Words before = names();
+  for (const SetWriter& writer : set_writers()) {
+    const CommandResult r = run(writer.words);
+    EXPECT_EQ(r.status, 1) << writer.words.front();
+    EXPECT_EQ(r.out, "");
+    EXPECT_EQ(r.err, "kvsim: another kvsim is at work in o\n") << writer.words.front();
+    EXPECT_EQ(names(), before);
+  }
+}
+
+TEST_F(SetsTest, EveryCommandListsItsFilesAndAnyOfAnotherSetIsFound) {
+  for (const SetWriter& writer : set_writers()) {
+    std::filesystem::remove_all(folder() + "/o");
+    const CommandResult r = run(writer.words);
+    ASSERT_EQ(r.status, 0) << r.err;
+    const CommandResult whole = run({"check", "o"});
+    EXPECT_TRUE(whole.out.starts_with("complete: o: ")) << whole.out << whole.err;
+    for (const auto& entry : std::filesystem::directory_iterator(folder() + "/o")) {
+      const std::string name = entry.path().filename().string();
+      if (!entry.is_regular_file() || name == "points.jsonl") continue;
+      EXPECT_NE(whole.out.find(name), std::string::npos) << writer.words.front();
+    }
+    write("o/" + writer.file, "of another set");
+    const CommandResult mixed = run({"check", "o"});
+    EXPECT_EQ(mixed.status, 2) << writer.words.front();
+    EXPECT_TRUE(mixed.err.starts_with("kvsim: o: incomplete: " + writer.file + " is not as it was written, of "))
+        << mixed.err;
+  }
+}
+
+TEST_F(SetsTest, ReadersSayWhatIsWrongWithAFolder) {
+  write("r/resolved.yaml", "of another run");
+  const std::string said =
+      "kvsim: r: incomplete: resolved.yaml is not as it was written, of resolved.yaml, result.json, "
+      "result.md, timing.json, which belong together; write them again, or remove r/.kvsim to take "
+      "the files as they are\n";
+  for (const Words& words : {Words{"report", "r"}, {"report", "r/result.json"}, {"report", "."}, {"backtest", "r"}}) {
+    const CommandResult r = run(words);
+    EXPECT_EQ(r.status, 2) << words.back();
+    EXPECT_EQ(std::regex_replace(r.err, std::regex(R"(\./r)"), "r"), said);
+  }
+  std::filesystem::remove_all(folder() + "/r/.kvsim");
+  EXPECT_EQ(run({"report", "r"}).status, 0) << "as the results of an earlier version";
+  EXPECT_EQ(run({"check", "r"}).err,
+            "kvsim: r: there is no list of what belongs to it, which kvsim writes beside results of option --out\n");
+  ASSERT_EQ(run({"sweep", "s.yaml", "--vary", "decode.draft_length=4,8", "--out", "o"}).status, 0);
+  EXPECT_EQ(run({"sweep", "--merge", "o"}).status, 0);
+  write("o/sweep.csv", "");
+  EXPECT_TRUE(run({"sweep", "--merge", "o"}).err.starts_with("kvsim: o: incomplete: sweep.csv is not as it was"));
+}
+
+TEST_F(OutputTest, AManifestDoesNotDependOnThreadsNorOnTheClock) {
+  for (const std::string jobs : {"1", "2"}) {
+    for (const char* command : {"run", "plan"}) {
+      Words words{command, "s.yaml", "--out", command + jobs};
+      if (words.front() == "run") words.insert(words.end(), {"--jobs", jobs, "--replications", "3"});
+      ASSERT_EQ(run(words).status, 0);
+    }
+  }
+  EXPECT_NE(read("run1/.kvsim/manifest.json").find("\"crc32\""), std::string::npos);
+  EXPECT_EQ(read("run1/.kvsim/manifest.json"), read("run2/.kvsim/manifest.json"));
+  EXPECT_EQ(read("plan1/.kvsim/manifest.json"), read("plan2/.kvsim/manifest.json"));
+}
+
+TEST_F(OutputTest, AScenarioThatIsReadFromResultsStaysWhereTheyAreReplaced) {
+  ASSERT_EQ(run({"compare", "s.yaml", "--policies", "full_kv,lossy", "--out", "o"}).status, 0);
+  ASSERT_EQ(run({"run", "o/resolved.lossy.yaml", "--out", "o"}).status, 0);
+  EXPECT_EQ(names(), (Words{"o", "o/resolved.lossy.yaml", "o/resolved.yaml", "o/result.json", "o/result.md",
+                            "o/timing.json", "s.yaml"}));
+}
+
+TEST_F(OutputTest, TimelinesAndRequestsInTheFolderBelongToTheSet) {
+  ASSERT_EQ(run({"run", "s.yaml", "--out", "o", "--trace-out", "o/t.json.gz", "--requests", "r.csv"}).status, 0);
+  EXPECT_EQ(run({"check", "o"}).out, "complete: o: resolved.yaml, result.json, result.md, t.json.gz, timing.json\n");
+  EXPECT_EQ(shell("gzip -dc o/t.json.gz | head -c 1", {"", folder()}).out, "{");
+  EXPECT_FALSE(read("r.csv").empty());
+  EXPECT_EQ(run({"run", "s.yaml", "--out", "o"}).status, 0);
+  EXPECT_EQ(names(),
+            (Words{"o", "o/resolved.yaml", "o/result.json", "o/result.md", "o/timing.json", "r.csv", "s.yaml"}))
+      << "a timeline is not left beside the results of another run";
 }
 
 TEST_F(OutputTest, ASecondRunReplacesTheFirst) {

@@ -101,7 +101,7 @@ TEST_F(SweepRecoveryTest, OfTwoSweepsIntoOneFolderAtOnceOneIsRefused) {
     const CommandResult& lost = first.status == 0 ? second : first;
     const std::string there = out + "/points.jsonl";
     if (lost.status == 1) {
-      EXPECT_EQ(lost.err, "kvsim: another kvsim is at work on " + there + "\n");
+      EXPECT_EQ(lost.err, "kvsim: another kvsim is at work in " + out + "\n");
     } else {
       EXPECT_EQ(lost.status, 2);
       EXPECT_EQ(lost.err, "kvsim: " + there +
@@ -162,26 +162,30 @@ TEST_F(SweepRecoveryTest, SigintBeforeTheFirstPointSavesNothingAndSaysSo) {
   EXPECT_EQ(names(), (Words{"s.yaml"}));
 }
 
-// $$ stays the number of the process that the shell becomes. No process has the number 1 followed by nine zeros.
 TEST_F(SweepRecoveryTest, WhatAKilledSweepLeftHalfWrittenGoesAndNothingElse) {
-  write("o/.sweep.json.1000000000-3.tmp", "{");
-  write("o/.resolved.yaml.1000000000-12.tmp", "");
-  const Words others{"o/.points.jsonl.1-0.tmp",         "o/.result.json.1000000000-3.tmp",
-                     "o/.sweep.json.1000000000-.tmp",   "o/.sweep.json.1000000000-03.tmp",
-                     "o/.sweep.json.1000000000-3.tmp~", "o/.sweep.json.-1000000000-3.tmp",
-                     "o/sweep.json.1000000000-3.tmp"};
-  for (const std::string& other : others) write(other, "mine");
-  const CommandResult r = shell(
-      "for n in 0 1 2; do touch o/.points.jsonl.$$-$n.tmp; done; exec \"$KVSIM\" sweep s.yaml --vary "
-      "decode.draft_length=4,8 --out o",
-      {"", folder()});
+  write("o/.kvsim/lock", "");
+  write("o/.kvsim/new/sweep.json", "{");
+  write("o/.kvsim/new/resolved.yaml", "");
+  write("o/.sweep.json.tmp", "mine");
+  const CommandResult r = sweep({"--out", "o"});
   EXPECT_EQ(r.status, 0) << r.err;
-  Words expected{"o", "o/points.jsonl", "o/resolved.yaml", "o/sweep.csv", "o/sweep.json", "s.yaml"};
-  expected.insert(expected.end(), others.begin(), others.end());
-  std::sort(expected.begin(), expected.end());
-  Words there = names();
-  std::sort(there.begin(), there.end());
-  EXPECT_EQ(there, expected);
+  EXPECT_EQ(names(), (Words{"o", "o/.sweep.json.tmp", "o/points.jsonl", "o/resolved.yaml", "o/sweep.csv",
+                            "o/sweep.json", "s.yaml"}));
+}
+
+// The results of the sweep before are not taken for those of the one that has begun, whose journal lies beside them.
+TEST_F(SweepRecoveryTest, ASweepInPlaceOfAnotherEndsTheResultsOfThatOne) {
+  ASSERT_EQ(sweep({"--out", "o"}).status, 0);
+  std::filesystem::remove(folder() + "/o/points.jsonl");
+  EXPECT_EQ(run({"report", "o", "--out", "r.html"}).err.rfind("kvsim: o: incomplete: points.jsonl is missing", 0), 0);
+  const Words words{
+      KVSIM_BINARY,         "sweep", "s.yaml", "--vary", "decode.draft_length=1:60:1", "--jobs", "1", "--set",
+      "run.duration=120 s", "--out", "o"};
+  Child child(words, {"", folder()});
+  while (read("o/points.jsonl").empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ::kill(child.id(), SIGKILL);
+  child.wait();
+  EXPECT_EQ(names(), (Words{"o", "o/.kvsim", "o/.kvsim/lock", "o/points.jsonl", "s.yaml"}));
 }
 
 TEST_F(SweepRecoveryTest, AFolderThatCannotBeWrittenIsRefusedByTheJournalsName) {

@@ -98,6 +98,9 @@ std::string Workspace::write(const std::string& name, const std::string& text) {
 std::vector<std::string> Workspace::names() const {
   std::vector<std::string> names;
   for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
+    const fs::path& path = entry.path();
+    if (path.filename() == ".kvsim" && fs::exists(path / "manifest.json")) continue;
+    if (path.filename() == "manifest.json" && path.parent_path().filename() == ".kvsim") continue;
     names.push_back(entry.path().lexically_relative(folder_).string());
   }
   std::sort(names.begin(), names.end());

@@ -32,7 +32,8 @@ class Workspace : public ::testing::Test {
   /// Writes a file into the folder; returns its name.
   std::string write(const std::string& name, const std::string& text);
   [[nodiscard]] std::string read(const std::string& name) const { return read_file(folder_ + "/" + name); }
-  /// Names in the folder and below, sorted, relative to it.
+  /// Names in the folder and below, sorted, relative to it, but for the manifests of folders of results and the
+  /// sub-folders .kvsim that hold nothing else.
   [[nodiscard]] std::vector<std::string> names() const;
   [[nodiscard]] const std::string& folder() const { return folder_; }
 

@@ -14,16 +14,6 @@
 
 namespace kvsim::cli {
 
-int write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return 0;
-}
-
 void Console::print(std::string_view text) const {
   const int error = write_all(STDOUT_FILENO, text);
   if (error == EPIPE) throw ClosedPipe();

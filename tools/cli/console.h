@@ -1,19 +1,17 @@
 // Where results go (stdout) and everything else (stderr).
 #pragma once
 
-#include <stdexcept>
+#include <exception>
 #include <string>
 #include <string_view>
 
+#include "tools/output/write_file.h"
 #include "tools/results/table.h"
 
 namespace kvsim::cli {
 
-/// Writing a result failed: a full disk, a folder that cannot be written. Exit status 1.
-class OutputError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+using output::OutputError;
+using output::write_all;
 
 /// Whoever read stdout has gone (`kvsim run ... | head -1`): nothing is left to do, and nobody to tell.
 class ClosedPipe : public std::exception {};
@@ -30,9 +28,6 @@ class Console {
   /// Colour only on a terminal, and not where NO_COLOR is set; prose wraps at 100 columns or the terminal's width.
   [[nodiscard]] static results::TextStyle style();
 };
-
-/// Writes all of `text` to a file descriptor; returns errno, 0 if all went well.
-int write_all(int descriptor, std::string_view text);
 
 /// Opens /dev/null in place of missing standard streams, so that no file of ours is taken for one.
 void secure_standard_streams();

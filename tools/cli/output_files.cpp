@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
-#include <csignal>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -26,51 +23,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail(const std::string& path, int error) {
-  throw OutputError(fmt::format("cannot write {}: {}", path, std::strerror(error)));
-}
-
 /// What a file is called until it is whole.
 std::string temporary_name(std::string_view name, ::pid_t process, unsigned number) {
   return fmt::format(".{}.{}-{}.tmp", name, process, number);
 }
 
-/// The process that called a file so until it would be whole; none where the name has another form.
-std::optional<::pid_t> writer_of(std::string_view temporary, std::string_view name) {
-  ::pid_t process = 0;
-  unsigned number = 0;
-  const std::size_t begin = std::min(name.size() + 2, temporary.size());
-  const char* const end = temporary.data() + temporary.size();
-  const auto [dash, no_process] = std::from_chars(temporary.data() + begin, end, process);
-  if (no_process != std::errc{} || dash == end) return std::nullopt;
-  if (std::from_chars(dash + 1, end, number).ec != std::errc{} || process <= 0) return std::nullopt;
-  return temporary == temporary_name(name, process, number) ? std::optional(process) : std::nullopt;
+/// Throws OutputError where no file can have this name: a folder or a device has it.
+void refuse_other_kinds(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return;
+  if (S_ISDIR(status.st_mode)) output::cannot_write(path, EISDIR);
+  throw OutputError(fmt::format("cannot write {}: it exists and is no regular file", path));
 }
-
-bool is_another_living(::pid_t process) {
-  return process != ::getpid() && (::kill(process, 0) == 0 || errno != ESRCH);
-}
-
-/// An open file that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int get() const { return number_; }
-  /// Closes now; returns errno, 0 if all went well.
-  int close() {
-    const int result = ::close(number_);
-    number_ = -1;
-    return result == 0 ? 0 : errno;
-  }
-
- private:
-  int number_;
-};
 
 // Passes bytes on to a stream, whose state remembers a failure. Boost's own adapters lose a short write.
 struct StreamSink {
@@ -115,21 +79,17 @@ PendingFile::PendingFile(const std::string& path) : path_(path) {
   note_signals();
   static std::atomic<unsigned> counter{0};
   const fs::path target(path);
-  struct stat status {};
-  if (::stat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
-    if (S_ISDIR(status.st_mode)) fail(path, EISDIR);
-    throw OutputError(fmt::format("cannot write {}: it exists and is no regular file", path));
-  }
-  if (!target.has_filename()) fail(path, EISDIR);
+  refuse_other_kinds(path);
+  if (!target.has_filename()) output::cannot_write(path, EISDIR);
   constexpr int mode = 0666;  // less the umask, as for any file
   while (true) {
     temporary_ = (target.parent_path() / temporary_name(target.filename().string(), ::getpid(), counter++)).string();
-    const Descriptor file(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+    const output::Descriptor file(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
     if (file.get() >= 0) return;
     const int error = errno;
     temporary_.clear();
     // An earlier process of this number was killed, as the first of a container always has the same.
-    if (error != EEXIST) fail(path, error);
+    if (error != EEXIST) output::cannot_write(path, error);
   }
 }
 
@@ -141,20 +101,18 @@ PendingFile::~PendingFile() {
 }
 
 void PendingFile::write(std::string_view text) const {
-  Descriptor file(::open(temporary_.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
-  if (file.get() < 0) fail(path_, errno);
-  if (const int error = write_all(file.get(), text); error != 0) fail(path_, error);
-  if (const int error = file.close(); error != 0) fail(path_, error);
+  output::write_file(temporary_, text, path_);
 }
 
 void PendingFile::commit() {
-  {
-    // To disk before the name changes, so that a crash cannot leave the name with half the contents.
-    Descriptor file(::open(temporary_.c_str(), O_WRONLY | O_CLOEXEC));
-    if (file.get() < 0 || ::fsync(file.get()) != 0) fail(path_, errno);
-    if (const int error = file.close(); error != 0) fail(path_, error);
-  }
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(path_, errno);
+  // To disk before the name changes, so that a crash cannot leave the name with half the contents.
+  output::flush_file(temporary_, path_);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) output::cannot_write(path_, errno);
+  temporary_.clear();
+}
+
+void PendingFile::commit_to(const output::LockedFolder& folder) {
+  folder.adopt(fs::path(path_).filename().string(), temporary_);
   temporary_.clear();
 }
 
@@ -192,13 +150,28 @@ void PendingStream::commit() {
   state_->pending.commit();
 }
 
+void PendingStream::commit_to(const output::LockedFolder& folder) {
+  state_->pending.commit_to(folder);
+}
+
+const PendingFile& PendingStream::file() const {
+  return state_->pending;
+}
+
 OutputFolder::OutputFolder(std::string path, const std::vector<std::string>& names, std::vector<std::string> inputs)
-    : path_(std::move(path)), names_(names), inputs_(std::move(inputs)) {
+    : path_(std::move(path)), inputs_(std::move(inputs)) {
   for (const std::string& name : names) refuse_input("--out", (fs::path(path_) / name).string(), inputs_);
   note_signals();
   try {
     make();
-    const PendingFile probe((fs::path(path_) / names.front()).string());
+    for (const std::string& name : names) refuse_other_kinds((fs::path(path_) / name).string());
+    lock_.emplace(path_, names.front());
+    const std::vector<std::string>& traces = lock_->lock().traces();
+    made_.insert(made_.begin(), traces.begin(), traces.end());
+    if (!lock_->lock().is_alone()) {
+      Console::complain(fmt::format(
+          "warning: {}: the file system has no locks: let no other kvsim write there at the same time", path_));
+    }
   } catch (...) {
     remove_if_empty();
     throw;
@@ -221,31 +194,42 @@ void OutputFolder::make() {
 }
 
 void OutputFolder::remove_if_empty() noexcept {
-  for (const std::string& folder : made_) {
-    if (::rmdir(folder.c_str()) != 0) return;  // there is something in it
+  lock_.reset();
+  for (const std::string& path : made_) {
+    if (::rmdir(path.c_str()) != 0 && errno != ENOENT) return;  // there is something in it
   }
 }
 
-void OutputFolder::remove_leftovers() const noexcept try {
-  std::error_code error;
-  for (fs::directory_iterator at(path_, error), end; !error && at != end; at.increment(error)) {
-    const std::string temporary = at->path().filename().string();
-    for (const std::string& name : names_) {
-      const auto writer = writer_of(temporary, name);
-      if (writer && !is_another_living(*writer)) ::unlink(at->path().c_str());
-    }
-  }
-} catch (const std::exception&) {  // no memory for a name: it stays
-}
-
-void OutputFolder::write(const std::vector<std::pair<std::string, std::string>>& files) {
-  for (const auto& [name, text] : files) refuse_input("--out", (fs::path(path_) / name).string(), inputs_);
-  std::vector<PendingFile> pending;
+void OutputFolder::write(const std::vector<std::pair<std::string, std::string>>& files, const SetTraits& traits) {
+  output::FileSet set{{}, traits.journal, traits.interrupted};
   for (const auto& [name, text] : files) {
-    pending.emplace_back((fs::path(path_) / name).string());
-    pending.back().write(text);
+    const std::string path = (fs::path(path_) / name).string();
+    refuse_input("--out", path, inputs_);
+    refuse_other_kinds(path);
   }
-  for (PendingFile& file : pending) file.commit();
+  for (const auto& [name, text] : files) {
+    const bool timed = std::find(traits.timed.begin(), traits.timed.end(), name) != traits.timed.end();
+    lock_->add(name, text);
+    set.files.push_back({name, timed ? std::nullopt : std::optional(output::checksum_of(text))});
+  }
+  for (PendingStream* stream : traits.streams) {
+    const PendingFile& file = stream->file();
+    const fs::path parent = fs::path(file.path()).parent_path();
+    const std::string name = fs::path(file.path()).filename().string();
+    if (!same_file(parent.empty() ? "." : parent.string(), path_) || !output::can_list(name)) continue;
+    set.files.push_back({name, output::checksum_of_file(file.temporary())});
+    stream->commit_to(*lock_);
+  }
+  std::vector<std::string> read_here;
+  for (const std::string& input : inputs_) {
+    const fs::path parent = fs::path(input).parent_path();
+    if (!same_file(parent.empty() ? "." : parent.string(), path_)) continue;
+    read_here.push_back(fs::path(input).filename().string());
+  }
+  lock_->replace(std::move(set), read_here);
+  for (PendingStream* stream : traits.streams) {
+    if (!stream->file().temporary().empty()) stream->commit();
+  }
 }
 
 }  // namespace kvsim::cli

@@ -3,11 +3,14 @@
 
 #include <iosfwd>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "tools/output/results_folder.h"
 
 namespace kvsim::cli {
 
@@ -40,6 +43,8 @@ class PendingFile {
   void write(std::string_view text) const;
   /// Makes sure of the contents and gives the file its name. Throws OutputError.
   void commit();
+  /// Makes it a file of the set that a folder gets next. Throws OutputError.
+  void commit_to(const output::LockedFolder& folder);
 
  private:
   std::string path_;
@@ -61,41 +66,55 @@ class PendingStream {
   [[nodiscard]] std::ostream& out();
   /// Writes what is left; nothing may follow. Throws OutputError where anything could not be written.
   void close();
-  /// Gives the closed file its name. Throws OutputError.
+  /// As of PendingFile, once it is closed.
   void commit();
+  void commit_to(const output::LockedFolder& folder);
+  [[nodiscard]] const PendingFile& file() const;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-/// A folder for results, of option --out. Made if it is not there, and removed again if nothing came to be in it.
+/// What a set of files is besides its files.
+struct SetTraits {
+  std::vector<std::string> timed = {};  ///< of these the contents differ between equal runs: they hold wall-clock times
+  std::string journal = {};             ///< a file beside them that the command appends to while it runs
+  std::string interrupted = {};         ///< a sentence on what there is, where the command was interrupted
+  std::vector<PendingStream*> streams = {};  ///< closed: those in the folder join the set, the others are committed
+};
+
+/// A folder for results, of option --out, which this process alone writes (output::LockedFolder). Made if it is not
+/// there, and removed again if nothing came to be in it.
 class OutputFolder {
  public:
   /// `names` are files that will be in it, at least one; `inputs` what the command reads. Throws schema::InputError
-  /// where one would be the other, and OutputError where the folder cannot be made, or the first file written.
+  /// where one would be the other, and OutputError where the folder cannot be made, another kvsim is at work in it, or
+  /// the first file cannot be written.
   OutputFolder(std::string path, const std::vector<std::string>& names, std::vector<std::string> inputs);
   ~OutputFolder();
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
 
-  /// The folders that had to be made for it, innermost first: they go again while nothing is in them.
+  /// What goes again while no result is in it, in this order: the lock, and the folders that had to be made.
   [[nodiscard]] std::span<const std::string> made() const { return made_; }
-  /// Removes what a process that was killed left under temporary names of the files named to the constructor; not what
-  /// another living process writes. For who alone writes them here, by a lock. What cannot be removed stays.
-  void remove_leftovers() const noexcept;
-  /// Writes all the files ({name, contents}), and only when every one is complete gives them their names. Throws
-  /// schema::InputError, and writes none, where one that the constructor was not told of is an input.
-  void write(const std::vector<std::pair<std::string, std::string>>& files);
+  /// Writes all the files ({name, contents}) as one set: the folder holds the earlier set or this one, whenever the
+  /// process ends. Throws OutputError, and schema::InputError, and writes none, where one that the constructor was not
+  /// told of is an input.
+  void write(const std::vector<std::pair<std::string, std::string>>& files, const SetTraits& traits = {});
+  /// Writes a file that stands for itself. Threads may call it for different files. Throws OutputError.
+  void write_alone(const std::string& name, const std::string& text) const { lock_->write_alone(name, text); }
+  /// Before a journal begins: removes the earlier set that one of this name belonged to.
+  void forget(const std::string& journal) { lock_->forget(journal); }
 
  private:
   void make();
   void remove_if_empty() noexcept;
 
   std::string path_;
-  std::vector<std::string> names_;
   std::vector<std::string> inputs_;
-  std::vector<std::string> made_;  // folders of ours, innermost first
+  std::vector<std::string> made_;
+  std::optional<output::LockedFolder> lock_;
 };
 
 }  // namespace kvsim::cli

@@ -17,9 +17,9 @@ static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_alw
               "a signal handler may only touch lock-free atomics");
 
 /// Of what a signal handler may call.
-[[noreturn]] void end_now(int signal, std::span<const std::string> folders) {
-  for (const std::string& folder : folders) {
-    if (::rmdir(folder.c_str()) != 0) break;  // there is something in it
+[[noreturn]] void end_now(int signal, std::span<const std::string> left) {
+  for (const std::string& path : left) {
+    if (::unlink(path.c_str()) != 0 && ::rmdir(path.c_str()) != 0) break;  // there is something in it
   }
   constexpr std::string_view said = "kvsim: interrupted, no results written\n";
   static_cast<void>(::write(STDERR_FILENO, said.data(), said.size()) + 0);
@@ -34,7 +34,7 @@ void note_or_end(int signal) {
 
 }  // namespace
 
-EndsAtOnce::EndsAtOnce(std::span<const std::string> folders) : folders_(folders) {
+EndsAtOnce::EndsAtOnce(std::span<const std::string> left) : left_(left) {
   at_once.store(this);
   if (const int signal = noted.load(); signal != 0) end(signal);  // it has come before
 }
@@ -44,7 +44,7 @@ EndsAtOnce::~EndsAtOnce() {
 }
 
 void EndsAtOnce::end(int signal) const {
-  end_now(signal, folders_);
+  end_now(signal, left_);
 }
 
 void note_signals() {

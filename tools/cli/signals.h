@@ -52,11 +52,11 @@ bool interrupted();
 ExitStatus interrupted_status();
 
 /// While it lives, SIGINT and SIGTERM end the program at once again, after note_signals() too: for what takes long, is
-/// not asked whether it may go on and leaves nothing but folders, such as reading a file. One at a time.
+/// not asked whether it may go on and leaves nothing but a lock and folders, such as reading a file. One at a time.
 class EndsAtOnce {
  public:
-  /// `folders`, innermost first, are removed where they are empty; they must outlive it.
-  explicit EndsAtOnce(std::span<const std::string> folders = {});
+  /// `left` are files and, innermost first, folders, which are removed where they are empty; they must outlive it.
+  explicit EndsAtOnce(std::span<const std::string> left = {});
   ~EndsAtOnce();
   EndsAtOnce(const EndsAtOnce&) = delete;
   EndsAtOnce& operator=(const EndsAtOnce&) = delete;
@@ -65,7 +65,7 @@ class EndsAtOnce {
   [[noreturn]] void end(int signal) const;
 
  private:
-  std::span<const std::string> folders_;
+  std::span<const std::string> left_;
 };
 
 }  // namespace kvsim::cli

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <limits>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -200,14 +201,19 @@ std::vector<results::Outcome> run_experiments(std::vector<Planned> planned, int 
   if (interrupted() && !(when == WhenInterrupted::keep_finished && some_of_each)) throw Interrupted();
   std::vector<results::Outcome> outcomes;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    planned[i].scenario.replications = static_cast<std::int64_t>(all[i].replications);
+    const std::int64_t asked =
+        std::exchange(planned[i].scenario.replications, static_cast<std::int64_t>(all[i].replications));
     const serving::Measurements& m = all[i].measured;
     if (m.arrived > 0 && m.refused == m.arrived) {
       Console::complain(fmt::format("warning: {}: every request was refused, so every figure is empty{}{}",
                                     planned[i].scenario.file, all[i].refusals.empty() ? "" : "; ",
                                     all[i].refusals.empty() ? "" : all[i].refusals.front()));
     }
-    outcomes.push_back({std::move(planned[i].scenario), std::move(all[i]), std::move(planned[i].policy)});
+    outcomes.push_back({std::move(planned[i].scenario), std::move(all[i]), std::move(planned[i].policy), {}});
+    results::Outcome& outcome = outcomes.back();
+    if (const std::int64_t kept = outcome.scenario.replications; kept < asked) {
+      outcome.interrupted = fmt::format("results are of the first {} of {} replications", kept, asked);
+    }
   }
   return outcomes;
 }
@@ -274,9 +280,14 @@ void RunFiles::finish(const Presentation& presentation, const std::vector<result
   for (const auto& requests : requests_) requests->close();
   for (PendingStream& file : trace_files_) file.close();
   for (PendingStream& file : request_files_) file.close();
-  if (folder_) folder_->write(files_of(presentation, outcomes));
-  for (PendingStream& file : trace_files_) file.commit();
-  for (PendingStream& file : request_files_) file.commit();
+  std::vector<PendingStream*> streams;
+  for (PendingStream& file : trace_files_) streams.push_back(&file);
+  for (PendingStream& file : request_files_) streams.push_back(&file);
+  if (folder_) {
+    return folder_->write(files_of(presentation, outcomes),
+                          {.timed = {kTiming}, .interrupted = presentation.interrupted, .streams = streams});
+  }
+  for (PendingStream* file : streams) file->commit();
 }
 
 void deliver(Console& console, const RunOptions& options, RunFiles& files, const Presentation& presentation,

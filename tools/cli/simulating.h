@@ -86,6 +86,7 @@ struct Presentation {
   results::Json document;
   std::vector<results::Page> pages;           ///< for the terminal
   std::vector<results::Page> markdown_pages;  ///< for result.md
+  std::string interrupted = {};               ///< what the results are of, where the command was interrupted
 };
 
 /// The files of a run. Checked before the simulation starts, there when it has ended.

@@ -71,6 +71,13 @@ class Questions {
         asked_(inputs.size() > inputs.others.size()),
         names_(scenarios_of(inputs)) {}
 
+  void completeness() {
+    if (inputs_.interrupted.empty()) return;
+    std::string which;
+    for (const std::string& what : inputs_.interrupted) which += (which.empty() ? "" : "\n") + what;
+    facts_.push_back({"Are the results complete?", "no, the command was interrupted", which, ""});
+  }
+
   void policy() {
     for (const Inputs::Compared& c : inputs_.compares) add(policy_of(c), c.document);
     if (!inputs_.compares.empty()) return;
@@ -180,6 +187,7 @@ class Questions {
 
 Section decision(const Inputs& inputs) {
   Questions questions(inputs);
+  questions.completeness();
   questions.policy();
   questions.plan();
   questions.gpus();

@@ -14,6 +14,7 @@
 #include "models/schema/error.h"
 #include "models/schema/units.h"
 #include "models/schema/yaml.h"
+#include "tools/output/results_folder.h"
 #include "tools/results/numbers.h"
 #include "tools/results/result_document.h"
 #include "tools/results/sweep.h"
@@ -76,7 +77,7 @@ Json parsed(const std::string& path) {
     return true;
   };
   try {
-    return Json::parse(read_all(path), not_too_deep);
+    return Json::parse(output::read_checked(path, [&path] { return read_all(path); }), not_too_deep);
   } catch (const Json::parse_error& e) {
     throw InputError(fmt::format("{}: no JSON: it ends or goes wrong at byte {}", path, e.byte));
   } catch (const Json::out_of_range&) {
@@ -84,18 +85,32 @@ Json parsed(const std::string& path) {
   }
 }
 
-std::vector<std::string> results_in(const std::string& folder) {
-  std::vector<std::string> found;
+/// All that is in the folder and in folders below, but for what kvsim keeps of them.
+template <class Use>
+void walk(const std::string& folder, const Use& use) {
   std::error_code error;
   for (fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied, error), end;
        !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    if (!it->is_regular_file(error)) continue;
-    if (std::find(kResultNames.begin(), kResultNames.end(), name) != kResultNames.end()) {
-      found.push_back(it->path().string());
-    }
+    if (it->path().filename() == output::kOwnFolder) it.disable_recursion_pending();
+    use(*it);
   }
   if (error) throw InputError(fmt::format("{}: {}", folder, error.message()));
+}
+
+std::vector<std::string> results_in(const std::string& folder) {
+  std::vector<std::string> found, with_sets;
+  walk(folder, [&](const fs::directory_entry& entry) {
+    if (entry.path().filename() == output::kOwnFolder) with_sets.push_back(entry.path().parent_path().string());
+  });
+  for (const std::string& set : with_sets) output::settle(set);  // which may give files their names
+  walk(folder, [&](const fs::directory_entry& entry) {
+    std::error_code ignored;
+    if (!entry.is_regular_file(ignored)) return;
+    const std::string name = entry.path().filename().string();
+    if (std::find(kResultNames.begin(), kResultNames.end(), name) != kResultNames.end()) {
+      found.push_back(entry.path().string());
+    }
+  });
   if (found.empty()) {
     throw InputError(
         fmt::format("{}: no result.json, sweep.json or plan.json in this folder or below: run, compare, sweep, plan "
@@ -325,6 +340,12 @@ Kind kind_of(const Json& document, const std::string& name) {
 void Inputs::add(Json document, const std::string& name) {
   const Kind kind = kind_of(document, name);
   if (!seen.insert(document.dump()).second) return;
+  const auto note = [this](const Json& one) {
+    const std::string what = text(one, {"details", "interrupted"});
+    if (!what.empty()) interrupted.push_back(fmt::format("{}: {}", text(one, {"scenario"}), what));
+  };
+  note(document);
+  for (const Json& one : at(document, {"results"})) note(one);
   const auto simulated = [](Json results) {
     std::vector<Simulated> list;
     for (Json& result : results) {

@@ -85,7 +85,8 @@ struct Inputs {
   };
   std::vector<Compared> compares;
   std::vector<Json> sweeps, plans, capacities, others;
-  std::set<std::string> seen;  ///< what was added, as text: the same result given twice counts once
+  std::vector<std::string> interrupted;  ///< what there is of results whose command was interrupted, a sentence each
+  std::set<std::string> seen;            ///< what was added, as text: the same result given twice counts once
 
   [[nodiscard]] std::size_t size() const {
     return runs.size() + compares.size() + sweeps.size() + plans.size() + capacities.size() + others.size();
@@ -102,7 +103,8 @@ struct Inputs {
 [[nodiscard]] std::vector<std::string> files_of(const std::vector<std::string>& paths);
 
 /// Reads JSON files, and of folders all results in them and in folders below, in the order of their names. Throws
-/// schema::InputError for what is not there, is no JSON or no result, and for folders without any.
+/// schema::InputError for what is not there, is no JSON or no result, for folders without any, and for a set of files
+/// that is not whole (tools/output/results_folder.h).
 [[nodiscard]] Inputs read_inputs(const std::vector<std::string>& paths);
 
 // What the figures of a report rest on, as lists: each item once, in the order in which results bring them up.

@@ -246,6 +246,8 @@ KeyList keys_of(const Metrics& rows) {
 
 KeyList run_keys() {
   KeyList keys = keys_of(all_metrics());
+  keys.push_back(
+      {"details.interrupted", {kText, "which replications the result is of"}, true, "where the run was interrupted"});
   keys.push_back({"details.definitions.*", {kText, "what a word or key of the result means"}});
   keys.push_back({"details.reasons.*", {kText, "why the figure of that path is null"}});
   return keys;

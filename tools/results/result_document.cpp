@@ -23,6 +23,7 @@ Json result_document(const Outcome& outcome, bool timing) {
   add_figures(document, reasons, view, Keys::figures);
   if (outcome.result.timeline.period_s > 0) add_figures(document, reasons, view, Keys::timeline);
   add_figures(document, reasons, view, Keys::details);
+  if (!outcome.interrupted.empty()) document["details"]["interrupted"] = outcome.interrupted;
   document["details"]["definitions"] = definitions_of(outcome);
   document["details"]["reasons"] = std::move(reasons);  // last: by now it holds them all
   return document;

@@ -279,6 +279,7 @@ Page run_page(const Outcome& outcome, bool timing) {
   Page page;
   page.title = outcome.scenario.name;
   page.subtitle = {setup_line(outcome.scenario)};
+  if (!outcome.interrupted.empty()) page.subtitle.push_back("interrupted: " + outcome.interrupted);
   if (const std::string why = unsteady_state(outcome); !why.empty()) {
     page.subtitle.push_back("no steady state: " + why);
   }

@@ -49,6 +49,7 @@ std::vector<ServingPoint> points_of(const Options& options) {
   for (const std::string& assignment : options.given) given.push_back(backtest::parse_given(assignment));
   std::vector<ServingPoint> points;
   for (const std::string& file : options.files) {
+    static_cast<void>(output::checked_folder(file));  // of a file: there is none
     for (ServingPoint& point : backtest::read_points(file, given)) points.push_back(std::move(point));
   }
   backtest::tell_recordings_apart(points);

@@ -159,7 +159,15 @@ void capacity(Console& console, const Options& options) {
   const results::Json document = results::capacity_document(outcome);
   const std::string json = results::json_text(document);
   const results::Page page = results::capacity_page(outcome);
-  if (folder) folder->write({{"result.json", json}, {"result.md", results::to_markdown(page)}});
+  std::string interrupted;
+  if (outcome.plan.stopped > 0) {
+    const auto& all = outcome.plan.configurations;
+    const auto done = std::count_if(all.begin(), all.end(), [](const auto& c) { return c.problem.empty(); });
+    interrupted = fmt::format("results are of {} of {} configurations", done, all.size());
+  }
+  if (folder) {
+    folder->write({{"result.json", json}, {"result.md", results::to_markdown(page)}}, {.interrupted = interrupted});
+  }
   if (options.json) {
     console.print(json);
   } else if (options.csv) {
@@ -167,11 +175,7 @@ void capacity(Console& console, const Options& options) {
   } else {
     console.print(page);
   }
-  if (outcome.plan.stopped > 0) {
-    const auto& all = outcome.plan.configurations;
-    const auto done = std::count_if(all.begin(), all.end(), [](const auto& c) { return c.problem.empty(); });
-    throw Interrupted(fmt::format("results are of {} of {} configurations", done, all.size()));
-  }
+  if (!interrupted.empty()) throw Interrupted(interrupted);
 }
 
 void declare_capacity_options(CLI::App& app, Options& o) {

@@ -1,15 +1,20 @@
-// kvsim check: reads a scenario as run would, and shows it as kvsim understood it.
+// kvsim check: reads a scenario as run would, and shows it as kvsim understood it; or checks the files of a folder of
+// results.
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
+#include "models/schema/error.h"
 #include "models/schema/yaml.h"
 #include "planner/experiment.h"
 #include "tools/cli/command.h"
 #include "tools/cli/simulating.h"
+#include "tools/output/results_folder.h"
 #include "tools/results/numbers.h"
 #include "tools/results/run_page.h"
 #include "tools/results/scenario_words.h"
@@ -25,6 +30,22 @@ struct Options {
   std::vector<std::string> set;
   bool full = false;
 };
+
+/// Throws schema::InputError where a set of files is not whole, or nothing lists what belongs to the folder.
+void check_results(Console& console, const std::string& folder) {
+  const std::optional<output::Manifest> manifest = output::checked_folder(folder);
+  if (!manifest) {
+    throw schema::InputError(fmt::format(
+        "{}: there is no list of what belongs to it, which kvsim writes beside results of option --out", folder));
+  }
+  for (const output::FileSet& set : manifest->sets) {
+    std::vector<std::string> names;
+    for (const output::FileSet::File& file : set.files) names.push_back(file.name);
+    console.print(fmt::format("{}: {}: {}\n", set.interrupted.empty() ? "complete" : "interrupted", folder,
+                              fmt::join(names, ", ")));
+    if (!set.interrupted.empty()) console.print(fmt::format("  {}\n", set.interrupted));
+  }
+}
 
 /// The keys of a map that are written and are not at their defaults. `resolved`: the same map with every key, for the
 /// way in which values are written; null: there is none.
@@ -97,6 +118,11 @@ std::string summary(const ConfigNode& document, const std::string& resolved, std
 }
 
 void check(Console& console, const Options& options) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(options.scenario, ignored)) {
+    if (!options.set.empty()) throw schema::InputError("--set: changes a scenario, which a folder of results is not");
+    return check_results(console, options.scenario);
+  }
   constexpr std::size_t kMostLines = 25;
   const scenario::ScenarioFile file(options.scenario, options.set);
   const scenario::Scenario scenario = file.load();
@@ -109,7 +135,9 @@ void check(Console& console, const Options& options) {
 
 std::function<void(Console&)> declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("SCENARIO", options->scenario, "Scenario file (YAML)")->required()->type_name("FILE");
+  app.add_option("SCENARIO", options->scenario, "Scenario file (YAML), or a folder of results, whose files are checked")
+      ->required()
+      ->type_name("FILE|DIR");
   app.add_flag("--full", options->full, "Print the whole scenario, with every default and catalogue entry: a scenario");
   declare_set(app, options->set);
   return [options](Console& console) { check(console, *options); };

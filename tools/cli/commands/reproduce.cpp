@@ -88,8 +88,12 @@ std::vector<ExperimentFile> chosen(const Options& options) {
 }
 
 /// Results of runs, a file each, so that an interrupted reproduction goes on where it was.
-std::string run_file(const std::string& out, const std::string& fingerprint) {
-  return (std::filesystem::path(out) / "runs" / (fingerprint + ".json")).string();
+std::string run_name(const std::string& fingerprint) {
+  return fingerprint + ".json";
+}
+
+std::string runs_of(const std::string& out) {
+  return (std::filesystem::path(out) / "runs").string();
 }
 
 std::optional<std::string> read_whole(const std::string& path) {
@@ -115,13 +119,12 @@ void reproduce(Console& console, const Options& options) {
   how.finished = [&progress] { progress->finished(); };
   if (!options.out.empty()) {
     folder.emplace(options.out, std::vector<std::string>{kPage, kDocument}, options.names);
-    runs_folder.emplace((std::filesystem::path(options.out) / "runs").string(), std::vector<std::string>{"run.json"},
-                        options.names);
-    how.find = [&options](const std::string& f) { return read_whole(run_file(options.out, f)); };
-    how.keep = [&options](const std::string& f, const std::string& text) {
-      PendingFile file(run_file(options.out, f));
-      file.write(text);
-      file.commit();
+    runs_folder.emplace(runs_of(options.out), std::vector<std::string>{"run.json"}, options.names);
+    how.find = [&options](const std::string& f) {
+      return read_whole((std::filesystem::path(runs_of(options.out)) / run_name(f)).string());
+    };
+    how.keep = [&runs_folder](const std::string& f, const std::string& text) {
+      runs_folder->write_alone(run_name(f), text);
     };
   }
   validation::Runs runs(std::move(how));

@@ -21,8 +21,9 @@ struct Options : RunOptions {
   std::vector<std::string> scenarios;
 };
 
-Presentation present(const std::vector<results::Outcome>& outcomes, bool timing) {
+Presentation present(const std::vector<results::Outcome>& outcomes, bool timing, const std::string& interrupted) {
   Presentation p;
+  p.interrupted = interrupted;
   p.document = outcomes.size() == 1 ? results::result_document(outcomes.front(), timing)
                                     : results::results_document(outcomes, timing);
   for (const results::Outcome& outcome : outcomes) {
@@ -64,8 +65,9 @@ void run(Console& console, const Options& options) {
   const std::vector<std::int64_t> asked = replications_of(planned);
   const std::vector<results::Outcome> outcomes =
       run_experiments(std::move(planned), options.jobs, WhenInterrupted::keep_finished);
-  deliver(console, options, files, present(outcomes, options.timing), outcomes);
-  if (const std::string kept = kept_of(asked, outcomes); !kept.empty()) throw Interrupted(kept);
+  const std::string kept = kept_of(asked, outcomes);
+  deliver(console, options, files, present(outcomes, options.timing, kept), outcomes);
+  if (!kept.empty()) throw Interrupted(kept);
 }
 
 std::function<void(Console&)> declare(CLI::App& app) {

@@ -109,7 +109,7 @@ void deliver(Console& console, const SweepOptions& options, const results::Sweep
   const std::string json = options.json || folder != nullptr ? results::sweep_json(sweep) : std::string();
   const std::string csv = options.csv || folder != nullptr ? results::sweep_csv(sweep) : std::string();
   if (folder != nullptr) {
-    folder->write({{kTable, csv}, {kDocument, json}, {kResolved, sweep.plan.resolved}});
+    folder->write({{kTable, csv}, {kDocument, json}, {kResolved, sweep.plan.resolved}}, {.journal = kJournal});
   }
   if (options.json) {
     console.print(json);
@@ -144,8 +144,7 @@ class Sitting {
       std::vector<std::string> inputs = files_read(file.parse());
       inputs.push_back(options.points);
       folder_.emplace(options.out, files_written(), std::move(inputs));
-      journal_ = Journal::open(journal_in(options.out));  // before anybody looks what is in it
-      folder_->remove_leftovers();
+      journal_ = Journal::open(journal_in(options.out));
       sweep::JournalContents contents = earlier(*journal_, options, plan);
       done_ = std::move(contents.points);
       bytes_ = contents.bytes;
@@ -193,7 +192,10 @@ class Sitting {
   void begin_journal() {
     if (!journal_) return;
     journal_->keep(bytes_);
-    if (bytes_ == 0) journal_->begin(plan_);
+    if (bytes_ == 0) {
+      folder_->forget(kJournal);
+      journal_->begin(plan_);
+    }
     begun_ = true;
   }
 
@@ -237,7 +239,10 @@ void run_sweep(Console& console, SweepOptions options) {
 void merge_sweeps(Console& console, SweepOptions options) {
   if (!options.metric.empty()) options.metric = results::checked_metric(options.metric);
   std::vector<std::string> journals;
-  for (const std::string& folder : options.merged) journals.push_back(journal_in(folder));
+  for (const std::string& folder : options.merged) {
+    static_cast<void>(output::checked_folder(folder, kJournal));
+    journals.push_back(journal_in(folder));
+  }
   sweep::MergedSweep merged = sweep::merge_journals(journals);
   const results::Sweep result = ranked(std::move(merged.plan), std::move(merged.points), options.metric);
   results::refuse_metric_of_no_point(result);
@@ -246,8 +251,8 @@ void merge_sweeps(Console& console, SweepOptions options) {
   if (!options.out.empty()) {
     folder.emplace(options.out, files_written(), journals);
     journal = Journal::open(journal_in(options.out));
-    folder->remove_leftovers();
     refuse_existing(*journal, journal_in(options.out));
+    folder->forget(kJournal);
     journal->begin(result.plan);
     for (const PointResult& point : result.points) journal->append(point);
     journal->close();

@@ -121,7 +121,7 @@ void deliver_plan(Console& console, const PlanOptions& options, const results::J
     for (const results::Page& page : pages) markdown += (markdown.empty() ? "" : "\n") + results::to_markdown(page);
     std::vector<PlanFile> files{{kDocument, text}, {kPage, markdown}};
     files.insert(files.end(), exported.begin(), exported.end());
-    options.folder->write(files);
+    options.folder->write(files, {.timed = {kPage}});
   } else if (!exported.empty()) {
     for (const PlanFile& file : exported) console.print(file.second);
     return;

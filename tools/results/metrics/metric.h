@@ -19,7 +19,8 @@ namespace kvsim::results {
 struct Outcome {
   scenario::Scenario scenario;
   planner::ExperimentResult result;
-  std::string policy;  ///< of a comparison, as asked for; else empty
+  std::string policy;            ///< of a comparison, as asked for; else empty
+  std::string interrupted = {};  ///< what the result is of, in a sentence, where the run was interrupted; else empty
 };
 
 /// Why what was measured is no steady state (planner::unsteady_state); empty where nothing speaks against one.
