@@ -13,6 +13,10 @@
   full    the same on a disk of its own that is as small, where this machine lets one be mounted.
   stdout  every command with standard output on a full disk: a message and status 1, and no file.
   two     two different sweeps into one folder at the same instant: one is refused, and the other's files are whole.
+  pairs   two different runs of any command that writes a set of files, into one folder at about the same instant: each has the
+          folder or is refused, and the files are those of one of them.
+  over    any such command is killed at a random moment, half of the times while it writes, over the results of another run:
+          a reader finds one set or the other, and the next run leaves what an undisturbed one does.
 
 Number N of a seed is the same attack, but for the moment at which a signal finds the program. Status 1 if anything was found.
 """
@@ -95,8 +99,12 @@ PRINTING = {**{name: words[:-1] for name, words in WRITING.items() if name not i
             "help": ["run", "--help"], "version": ["--version"], "info": ["workload", "info", "made.csv", "--format", "csv"],
             "compare traces": ["workload", "compare", "made.csv", "made.csv", "--format", "csv"],
             "validate": ["validate", "--group", "links"], "errors": ["backtest"], "experiments": ["reproduce", "--list"]}
+# What writes a set of files into a folder, and another set of the same kind.
+ANOTHER = {"run": ["--seed", "2"], "compare": ["--seed", "2"], "sweep": ["--seed", "2"], "capacity": ["--seed", "2"],
+           "replications": ["--seed", "2"], "plan": ["--keep-ratio", "0.1"], "simulated plan": ["--keep-ratio", "0.1"],
+           "fit": ["--max-requests", "3000"], "reproduce": ["bench2.yaml"], "backtest": ["points2.csv"], "plots": ["results2"]}
 NOT_COMPARED = {"timing.json"}
-KINDS = ["kill", "stop", "memory", "disk", "full", "stdout", "two"]
+KINDS = ["kill", "stop", "memory", "disk", "full", "stdout", "two", "pairs", "over"]
 
 
 def apart():
@@ -129,10 +137,22 @@ def contents(folder):
             for p in sorted(folder.rglob("*")) if p.is_file() and p.name not in NOT_COMPARED}
 
 
+def set_in(folder):
+    """What of a folder belongs to a set: not what is saved beside it as it finishes, nor what a killed process left."""
+    return {file: text for file, text in contents(folder).items()
+            if not file.startswith(("runs/", ".kvsim/new/", ".kvsim/lock")) and not file.endswith(".jsonl")}
+
+
+def other_words(name):
+    """The command line of another set than WRITING's, up to the folder."""
+    *words, out = WRITING[name]
+    return [*words, *ANOTHER[name], out]
+
+
 class Attacks:
     def __init__(self, args, folder):
         self.args, self.inputs = args, folder
-        self.undisturbed = {}
+        self.undisturbed, self.other, self.took = {}, {}, {}
         self.apart = apart()
 
     def prepare(self):
@@ -159,6 +179,9 @@ class Attacks:
         (self.inputs / "points.csv").write_text(POINTS)
         (self.inputs / "config.json").write_text(CONFIG)
         self.must(["run", "small.yaml", "--out", "results"])
+        self.must(["run", "small.yaml", "--seed", "2", "--out", "results2"])
+        (self.inputs / "bench2.yaml").write_text(EXPERIMENT.replace("our bench", "their bench"))
+        (self.inputs / "points2.csv").write_text(POINTS.replace("a,vllm", "b,vllm"))
         for name in {*SAVED, *WRITING}:
             out = pathlib.Path("whole") / name
             words = SAVED[name][0] + ["--out"] if name in SAVED else WRITING[name]
@@ -166,6 +189,11 @@ class Attacks:
             target.parent.mkdir(exist_ok=True)
             self.must([*words, str(out / FILES[name]) if name in FILES and target.mkdir() is None else str(out)])
             self.undisturbed[name] = contents(target)
+        for name in ANOTHER if self.args.kind in (None, "pairs", "over") else ():
+            begin = time.monotonic()
+            self.must([*other_words(name), f"whole/other {name}"])
+            self.took[name] = time.monotonic() - begin
+            self.other[name] = set_in(self.inputs / f"whole/other {name}")
 
     def must(self, words):
         done = subprocess.run([self.args.kvsim, *words], cwd=self.inputs, capture_output=True, text=True)
@@ -192,8 +220,7 @@ class Attacks:
                     process.kill()
                 process.communicate()
             wrong = "" if process.returncode == 0 else f"status {process.returncode} after kill -9"
-            # Who is killed leaves the hidden file that it was writing, and nobody may take that of another process away.
-            there = {file: b for file, b in contents(out).items() if not file.rpartition("/")[2].startswith(".")}
+            there = contents(out)
             if not wrong and there != self.undisturbed[name]:
                 wrong = f"other files after kill -9: {sorted(set(there) ^ set(self.undisturbed[name]))}"
             return name, process.returncode, wrong, [*words, "--out", out]
@@ -297,7 +324,7 @@ class Attacks:
             target = pathlib.Path(kept) / FILES.get(name, "out")
             if not wrong and target.exists():
                 wrong = self.half_written(name, target)
-            hidden = [p.name for p in pathlib.Path(kept).rglob(".*")]
+            hidden = [p.name for p in pathlib.Path(kept).rglob(".*") if p.name != ".kvsim"]
             if not wrong and hidden:
                 wrong = f"files left: {hidden}"
             return f"{name} on a disk of {most} bytes", process.returncode, wrong, words
@@ -331,6 +358,64 @@ class Attacks:
             elif statuses[0] == 0 and contents(out) != self.undisturbed["sweep"]:
                 wrong = "other files beside another sweep"
             return "two sweeps", max(statuses), wrong, other
+
+    def pairs(self, draw):
+        name = draw.choice(sorted(ANOTHER))
+        with tempfile.TemporaryDirectory(dir=self.args.disk) as folder:
+            out = pathlib.Path(folder) / "out"
+            both = [[*WRITING[name], str(out)], [*other_words(name), str(out)]]
+            draw.shuffle(both)
+            first = self.start(both[0])
+            time.sleep(draw.choice([0, 0, draw.uniform(0, self.took[name])]))
+            second = self.start(both[1])
+            ends = [(process, process.communicate()[1]) for process in (first, second)]
+            statuses = [process.returncode for process, _ in ends]
+            refused = ["another kvsim is at work in" in err or "holds a sweep already" in err for _, err in ends]
+            wrong = ""
+            if all(refused) or any(status not in (0, 4) and not no for status, no in zip(statuses, refused)):
+                wrong = f"statuses {statuses} of two into one folder: {[err.strip()[-200:] for _, err in ends]}"
+            elif set_in(out) not in (set_in(self.inputs / "whole" / name), self.other[name]):
+                wrong = "files of both"
+            elif self.checked(out):
+                wrong = self.checked(out)
+            return f"two of {name}, {sum(refused)} refused", max(statuses), wrong, both[1]
+
+    def checked(self, out):
+        """What a reader says of a folder of results, where it does not call it complete."""
+        done = subprocess.run([self.args.kvsim, "check", str(out)], cwd=self.inputs, capture_output=True, text=True)
+        return "" if done.returncode == 0 and done.stdout.startswith("complete: ") else f"no set: {done.stdout}{done.stderr}".strip()
+
+    def over(self, draw):
+        name = draw.choice(sorted(ANOTHER))
+        before = "run" if name == "sweep" else name  # a sweep goes on with another sweep, or refuses to
+        old, new = set_in(self.inputs / "whole" / before), self.other[name]
+        with tempfile.TemporaryDirectory(dir=self.args.disk) as folder:
+            out = pathlib.Path(folder) / "out"
+            shutil.copytree(self.inputs / "whole" / before, out)
+            words = [*other_words(name), str(out)]
+            process = self.start(words)
+            aim = draw.choice(["", "", ".kvsim/new", ".kvsim/swap"])
+            if aim:
+                while process.poll() is None and not (out / aim).exists():
+                    pass
+                time.sleep(draw.choice([0, draw.uniform(0, 0.03)]))
+            else:
+                time.sleep(draw.uniform(0, 1.2 * self.took[name]))
+            process.kill()
+            process.communicate()
+            there, pending = set_in(out), (out / ".kvsim/swap/.kvsim").exists()
+            wrong = "" if pending or there in (old, new) else f"a mixture without a trace: {sorted(there)}"
+            wrong = wrong or self.checked(out)
+            if not wrong and set_in(out) not in (old, new):
+                wrong = f"a mixture that a reader takes for a set: {sorted(set_in(out))}"
+            found = "pending" if pending else "new" if there == new else "old"
+            again = self.start([*words, "--resume"] if (out / "points.jsonl").exists() else words)
+            err = again.communicate()[1]
+            if not wrong and again.returncode not in (0, 4):
+                wrong = f"status {again.returncode} after kill -9: {err.strip()[-200:]}"
+            if not wrong and (set_in(out) != new or [p for p in contents(out) if p.startswith((".kvsim/new", ".kvsim/lock", ".kvsim/swap"))]):
+                wrong = f"other files after kill -9: {sorted(contents(out))}"
+            return f"{name} over results, {found}", again.returncode, wrong, words
 
     def __call__(self, draw, number):
         kinds = [kind for kind in KINDS if kind != "full" or self.apart]
