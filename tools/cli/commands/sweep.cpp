@@ -22,6 +22,7 @@
 #include "tools/cli/simulating.h"
 #include "tools/results/metrics.h"
 #include "tools/results/provenance.h"
+#include "tools/results/stated_error.h"
 #include "tools/results/sweep.h"
 
 namespace kvsim::cli {
