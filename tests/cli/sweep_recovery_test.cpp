@@ -1,6 +1,8 @@
 // A sweep that was interrupted, killed, cut off or ran out of disk goes on to the bytes of an undisturbed one.
 #include <algorithm>
+#include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <memory>
 #include <thread>
 
