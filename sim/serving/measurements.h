@@ -135,7 +135,7 @@ struct PlacementMeasurement {
   std::uint64_t loads = 0;                       ///< objects that crossed links for a request
   std::uint64_t joined_loads = 0;                ///< objects that were on their way to the replica for another request
   std::uint64_t stores = 0;                      ///< objects that were stored
-  std::uint64_t unstored = 0;                    ///< not stored: no room while their KV was on the GPU, or not worth it
+  std::uint64_t unstored = 0;                    ///< not stored: they fit into no tier, or were not worth it
   std::uint64_t promotions = 0;                  ///< objects that belong to a higher tier since they were loaded
   std::uint64_t demotions = 0;                   ///< to a lower one, for lack of room
   std::uint64_t recompressions = 0;              ///< objects made smaller after they were stored, wherever they went

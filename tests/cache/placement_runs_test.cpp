@@ -13,8 +13,10 @@
 #include "models/kernels/step_time.h"
 #include "sim/cache/placement/placement.h"
 #include "sim/engine/chrome_trace.h"
+#include "sim/engine/random.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"
+#include "tests/pools/pools_runs.h"
 #include "tests/support/same_sample.h"
 #include "tests/support/small_scenario.h"
 
@@ -376,6 +378,45 @@ TEST(PlacementRuns, MoreHostMemoryNeverFindsLess) {
       before = hits(m);
     }
     EXPECT_GT(before, 150U);
+  }
+}
+
+/// Four prompts of so many blocks of 1,000 tokens (131 MB) each, a minute apart, the newest asked again.
+std::vector<models::RequestSpec> newest_again(std::int64_t blocks, std::int64_t output) {
+  std::vector<models::RequestSpec> requests;
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    models::RequestSpec& r = requests.emplace_back();
+    r.id = i;
+    r.arrival_ns = static_cast<std::int64_t>(i) * 60'000'000'000;
+    r.prompt_tokens = 1000 * blocks;
+    r.output_tokens = output;
+    const std::uint64_t prompt = std::min<std::uint64_t>(i, 3);
+    for (std::uint64_t b = 0; b < static_cast<std::uint64_t>(blocks); ++b) r.prefix_blocks.push_back(100 * prompt + b);
+  }
+  return requests;
+}
+
+TEST(PlacementRuns, TheNewestPromptIsFoundWholeWhateverTheOutput) {
+  engine::RandomStream draw(1, "newest");
+  const auto gigabytes = [&](double least, double most) { return least + (most - least) * draw.uniform(); };
+  for (int i = 0; i < 24; ++i) {
+    const auto blocks = 1 + static_cast<std::int64_t>(draw.below(24));
+    const auto output = std::vector<std::int64_t>{1, 2, 5, 40, 400}[draw.below(5)];
+    const double prompt_gb = 0.1311 * static_cast<double>(blocks) / 0.9;
+    Sets sets = {
+        fmt::format("placement={{policy: lru, granularity: blocks, gpu_memory: {} GB}}", draw.below(3)),
+        fmt::format("cluster.host.memory={:.2f} GB", gigabytes(0.1, 6)),
+        fmt::format("cluster.storage=[{}{{name: last, capacity: {:.2f} GB, read: 7 GB/s, write: {:.2f} GB/s}}]",
+                    draw.below(2) == 0 ? ""
+                                       : fmt::format("{{name: ssd, capacity: {:.2f} GB, read: 5 GB/s, "
+                                                     "write: {:.2f} GB/s}}, ",
+                                                     gigabytes(0.1, 4), gigabytes(0.2, 5)),
+                    prompt_gb + gigabytes(0.01, 6), gigabytes(0.2, 5))};
+    const Measurements m = simulated(stored_prompts(sets), newest_again(blocks, output), 1000);
+    EXPECT_EQ(m.completed, 5U);
+    EXPECT_EQ(m.placement.loaded_tokens, 1000 * blocks - 1)
+        << fmt::format("{} tokens, {}", output, fmt::join(sets, ", "));
+    EXPECT_EQ(m.placement.unstored, 0U);
   }
 }
 

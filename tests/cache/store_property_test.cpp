@@ -275,5 +275,50 @@ RC_GTEST_PROP(StoreProperty, EveryLoadCompletesAndNoByteIsLost, ()) {
   RandomUse(seed).run();
 }
 
+/// The least recently used gives way, and the last tier has room for the longest prompt: the newest is found whole,
+/// however soon its KV left the GPU.
+void store_prompts(std::uint64_t seed) {
+  RandomStream draw(seed, "newest prompt");
+  TestStore config = random_store(draw);
+  const std::uint64_t prompts = 2 + draw.below(8);
+  std::vector<std::vector<std::int64_t>> sizes(prompts);
+  std::int64_t longest = 0;
+  for (auto& blocks : sizes) {
+    const bool equal = draw.uniform() < 0.5;
+    std::int64_t prompt = 0;
+    for (std::uint64_t left = 1 + draw.below(12); left > 0; --left) {
+      blocks.push_back(equal && !blocks.empty() ? blocks[0] : 1 + std::llround(200e6 * draw.uniform()));
+      prompt += blocks.back();
+    }
+    longest = std::max(longest, prompt);
+  }
+  const auto room = static_cast<std::int64_t>(static_cast<double>(longest) / (1 - config.in_transit)) + 1;
+  if (auto& last = config.tiers.back().capacity_bytes) last = std::max(*last, room);
+  StoreDriver d(config);
+  for (std::uint64_t prompt = 0; prompt < prompts; ++prompt) {
+    const std::size_t replica = draw.below(config.replicas);
+    std::vector<ObjectId> own;
+    for (std::size_t b = 0; b < sizes[prompt].size(); ++b) {
+      own.push_back(d.object(100 * prompt + b, sizes[prompt][b], replica));
+    }
+    d.store->used(own, {});
+    d.store->store(replica, own, {}, prompt);
+    if (draw.uniform() < 0.3) d.run_until(d.simulator.now().seconds() + 3 * draw.uniform() * draw.uniform());
+    d.store->withdraw(prompt);
+    d.check();
+    if (draw.uniform() < 0.5) d.run_until(d.simulator.now().seconds() + 3 * draw.uniform() * draw.uniform());
+    if (draw.uniform() < 0.3) d.run();
+    if (prompt + 1 == prompts) {
+      d.run();
+      for (std::size_t b = 0; b < own.size(); ++b) RC_ASSERT(d.find(100 * prompt + b, replica).id != kNoObject);
+    }
+  }
+  RC_ASSERT(d.store->counts().unstored == 0U);
+}
+
+RC_GTEST_PROP(StoreProperty, TheNewestPromptIsFoundWhole, ()) {
+  store_prompts(*rc::gen::inRange<std::uint64_t>(0, 1'000'000'000));
+}
+
 }  // namespace
 }  // namespace kvsim::cache::KVSIM_FILE

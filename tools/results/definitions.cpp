@@ -147,8 +147,7 @@ constexpr std::array<Definition, 11> kOfPlacement{{
      "objects that crossed links for a request; joined_loads: those that were on their way to the replica for another "
      "request already"},
     {"placement.stores",
-     "objects that were stored; unstored: those that were not, for lack of room while their KV was on the GPU, or "
-     "because they were not worth it"},
+     "objects that were stored; unstored: those that were not, because they fit into no tier or were not worth it"},
     {"placement.promotions",
      "objects that moved up a tier after they were loaded; demotions: down, for lack of room; recompressions: made "
      "smaller after they were stored; drops: given up"},

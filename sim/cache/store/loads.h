@@ -51,6 +51,7 @@ class Loads {
   /// A batch has arrived: nobody joins it any more.
   [[nodiscard]] Batch take(std::uint64_t id);
   void finish(const Batch& batch);
+  [[nodiscard]] bool under_way() const { return batches_.size() > 0; }
 
  private:
   struct Load {

@@ -88,6 +88,7 @@ class Moves {
   /// Nobody reads the old copy any more of one that is over but for that (StoredCopy::moved).
   void finish(std::uint64_t id);
 
+  [[nodiscard]] bool under_way() const { return moves_.size() > 0; }
   /// Bytes sent on from host memory since the last reset_statistics().
   [[nodiscard]] std::int64_t moved_bytes() const { return moved_bytes_; }
   void reset_statistics() { moved_bytes_ = 0; }

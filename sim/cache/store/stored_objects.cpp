@@ -128,7 +128,7 @@ void StoredObjects::check_conservation() const {
   for (std::size_t i = 0; i < rooms_.size(); ++i) {
     KVSIM_ALWAYS(assigned[i] == rooms_[i].assigned(), "bytes that belong to a tier differ from the sum over objects");
     KVSIM_ALWAYS(leaving[i] == rooms_[i].leaving(), "bytes that leave a tier differ from the sum over objects");
-    KVSIM_ALWAYS(rooms_[i].fits(0), "a tier holds more than its capacity");
+    KVSIM_ALWAYS(!rooms_[i].over_committed(), "more belongs to a tier than its capacity");
   }
 }
 

@@ -17,7 +17,8 @@
 
 namespace kvsim::cache {
 
-/// What a tier holds. Both together never exceed its capacity.
+/// What a tier holds. What belongs to it never exceeds its capacity. What leaves it does so beside that where there is
+/// room; the rest is in a bounce buffer (see TieredStore).
 class TierRoom {
  public:
   explicit TierRoom(std::optional<std::int64_t> capacity) : capacity_(capacity) {}
@@ -40,7 +41,8 @@ class TierRoom {
   void left(std::int64_t bytes) { leaving_ -= bytes; }
   void evicted() { evictions_ += 1; }
   /// What came in since the peak was `before` is there, or had to go again at once and never was.
-  void settle_peak(std::int64_t before) { peak_ = std::max(before, std::min(held(), capacity_.value_or(INT64_MAX))); }
+  void settle_peak(std::int64_t before) { peak_ = std::max(before, held()); }
+  [[nodiscard]] bool over_committed() const { return capacity_ && assigned_ > *capacity_; }
   void reset_statistics() {
     peak_ = held();
     evictions_ = 0;

@@ -3,23 +3,27 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/cache/eviction/chain_rules.h"
 #include "sim/cache/store/tiered_store.h"
 
 namespace kvsim::cache {
 
 using engine::Callback;
 
-/// For `bytes` more that belong to the tier. What was changed for them stays changed where it was not enough.
-bool TieredStore::make_room(TierIndex tier, std::int64_t bytes, ObjectId incoming) {
+/// Makes room for `bytes` more that belong to the tier. Changes that were not enough stay. Copies on their way out
+/// continue from a bounce buffer where the KV of the incoming object can wait no longer.
+TieredStore::Room TieredStore::make_room(TierIndex tier, std::int64_t bytes, ObjectId incoming) {
   const std::int64_t capacity = tiers_.facts()[tier].capacity_bytes;
   const TierRoom& room = objects_.room(tier);
-  if (bytes > capacity) return false;
+  if (bytes > capacity) return Room::refused;
   while (room.assigned() > capacity - bytes) {
     const std::optional<Change> change =
         objects_.placement().relieve(tier, incoming, room.assigned() + bytes - capacity);
-    if (!change || waits(tier, incoming, *change) || !apply(*change)) return false;
+    if (!change) return Room::none;
+    if (change->object == incoming && objects_[incoming].tier != tier) return Room::refused;
+    if (waits(tier, incoming, *change) || !apply(*change)) return Room::none;
   }
-  return room.fits(bytes);
+  return room.fits(bytes) || last_chance_ ? Room::made : Room::none;
 }
 
 /// Others are on their way out, or becoming smaller: one of them may give way rather than what is new. It waits, as
@@ -28,25 +32,31 @@ bool TieredStore::waits(TierIndex tier, ObjectId incoming, const Change& change)
   return change.object == incoming && objects_.room(tier).leaving() > 0 && !last_chance_;
 }
 
-/// False: there is no room for it to happen now.
+/// False: there is no room for it to happen now. A tier that refuses the object is passed over.
 bool TieredStore::apply(const Change& change) {
   const ObjectId id = change.object;
   if (objects_.copy(id).tier == kNoTier) return reassign(change);
   const TierIndex from = objects_[id].tier;
-  const bool leaves = change.tier != from;
-  bool there_already = false;  // another replica's
-  if (leaves && change.tier != kNoTier) {
-    const ObjectId there = objects_.find(tiers_.domain(change.tier), objects_[id].key);
-    there_already = there != kNoObject && there != id && objects_[there].tier != kNoTier;
+  Change to = change;
+  for (; to.tier != kNoTier && to.tier != from; to.tier = tiers_.facts()[to.tier].next) {
+    const ObjectId there = objects_.find(tiers_.domain(to.tier), objects_[id].key);
+    if (there != kNoObject && there != id && objects_[there].tier != kNoTier) {  // another replica's
+      counts_.demotions += 1;
+      objects_.evicted(from);
+      objects_.drop(id);
+      return true;
+    }
+    const Room room = make_room(to.tier, objects_.bytes(id, to.option), id);
+    if (room == Room::none) return false;
+    if (room == Room::made) break;
   }
-  if (change.tier == kNoTier || there_already) {
-    (there_already ? counts_.demotions : counts_.drops) += 1;
+  if (to.tier == kNoTier) {
+    counts_.drops += 1;
     objects_.evicted(from);
     objects_.drop(id);
     return true;
   }
-  if (leaves && !make_room(change.tier, objects_.bytes(id, change.option), id)) return false;
-  move(change);
+  move(to);
   return true;
 }
 
@@ -86,7 +96,7 @@ bool TieredStore::reassign(const Change& change) {
   const bool elsewhere = there != id;
   const bool goes = change.tier != kNoTier && !(elsewhere && objects_.taken(there));  // others may have stored it there
   const bool leaves = change.tier != objects_[id].tier;
-  if (goes && leaves && !make_room(change.tier, objects_.bytes(id, change.option), id)) return false;
+  if (goes && leaves && make_room(change.tier, objects_.bytes(id, change.option), id) != Room::made) return false;
   const float quality = objects_.quality_as(id, change.option);
   if (!goes || elsewhere) {
     objects_.retract(id);
@@ -99,28 +109,20 @@ bool TieredStore::reassign(const Change& change) {
 }
 
 /// A new object belongs to a tier, which may then hold too much: it is one of those that may have to give way.
-bool TieredStore::settle(const Change& where) {
+TieredStore::Room TieredStore::settle(const Change& where) {
   const ObjectId id = where.object;
   const std::int64_t peak = objects_.room(where.tier).peak();
   objects_.place(id, where.tier, where.option, objects_.quality_as(id, where.option));
   fresh_.push_back(id);
-  const bool room = make_room(where.tier, 0, id);
+  const Room room = make_room(where.tier, 0, id);
+  if (room != Room::made) reassign({id, kNoTier, 0});  // had it given way itself, there would be room
   objects_.settle_peak(where.tier, peak);
-  if (!room) reassign({id, kNoTier, 0});  // had it given way itself, there would be room
   return room;
 }
 
 void TieredStore::store(std::size_t replica, std::span<const ObjectId> computed, std::span<const ObjectId> before,
                         std::uint64_t owner) {
-  Pending chain{replica, owner, {before.begin(), before.end()}, {}};
-  for (const ObjectId id : computed) {
-    if (objects_.taken(id)) continue;
-    const ObjectId shared = objects_.find(tiers_.shared_domain(), objects_[id].key);
-    if (shared != kNoObject && objects_.copy(shared).tier != kNoTier) continue;
-    chain.objects.push_back(id);
-  }
-  store_chain(chain);
-  if (!chain.objects.empty()) pending_.push_back(std::move(chain));
+  store_or_wait({replica, owner, {before.begin(), before.end()}, {computed.begin(), computed.end()}});
 }
 
 void TieredStore::preload(std::size_t replica, std::span<const ObjectId> objects) {
@@ -146,20 +148,83 @@ void TieredStore::preload(std::size_t replica, std::span<const ObjectId> objects
   }
 }
 
-/// What the chain begins with stays while room is made for the rest, and stays more recent. What finds no room is left
-/// in `objects`.
-void TieredStore::store_chain(Pending& chain) {
-  std::vector<ObjectId> kept;
-  for (const ObjectId id : chain.before) {
-    if (objects_[id].tier == kNoTier || objects_.copy(id).busy()) continue;
-    objects_.hold(id);
-    kept.push_back(id);
+/// Another request or another replica may have stored it.
+bool TieredStore::is_there(ObjectId id) const {
+  if (objects_.taken(id) || objects_.copy(id).moving) return true;
+  const ObjectId shared = objects_.find(tiers_.shared_domain(), objects_[id].key);
+  return shared != kNoObject && objects_.copy(shared).tier != kNoTier;
+}
+
+/// A chain that comes into a store, for the rules of chain_rules.h.
+class TieredStore::Incoming {
+ public:
+  Incoming(TieredStore& store, std::size_t replica)
+      : store_(store), replica_(replica), weighs_(store.objects_.placement().weighs_incoming()) {}
+
+  bool hold(ObjectId id) {
+    if (store_.objects_[id].tier == kNoTier || store_.objects_.copy(id).busy()) return false;
+    store_.objects_.hold(id);
+    return true;
   }
-  const auto done = static_cast<std::ptrdiff_t>(store_some(chain.replica, chain.objects, chain.owner));
-  for (const ObjectId id : kept) objects_.release(id);
-  for (std::size_t i = chain.before.size(); i-- > 0;) {
-    if (objects_[chain.before[i]].tier != kNoTier) objects_.placement().touched(chain.before[i]);
+  void release(ObjectId id) { store_.objects_.release(id); }
+  [[nodiscard]] const std::vector<ObjectId>& fresh() const { return store_.fresh_; }
+  void enter(ObjectId id) {
+    if (!weighs_) store_.objects_.entered(id);
   }
+  void touch(ObjectId id) {
+    if (store_.objects_[id].tier != kNoTier) store_.objects_.placement().touched(id);
+  }
+
+  /// Puts the block into the highest tier that takes it. Where its KV can wait no longer, a tier without room is passed
+  /// over.
+  bool admit(ObjectId& id) {
+    if (store_.is_there(id)) return true;
+    bool no_room = false;
+    for (TierIndex tier = store_.tiers_.first(replica_); tier != kNoTier; tier = store_.tiers_.facts()[tier].next) {
+      Change where = store_.objects_.placement().place_new(id, tier);
+      if (where.tier == kNoTier) break;
+      tier = where.tier;
+      where.object = store_.objects_.name_at(id, tier);
+      if (where.object != id && store_.objects_.taken(where.object)) return true;
+      const Room room = bring(where);
+      if (room == Room::made) {
+        id = where.object;
+        return true;
+      }
+      no_room = no_room || room == Room::none;
+      if (no_room && !store_.last_chance_) return false;
+    }
+    if (!no_room) store_.counts_.unstored += 1;
+    return !no_room;
+  }
+
+ private:
+  Room bring(const Change& where) {
+    StoredObjects& objects = store_.objects_;
+    objects.computed(where.object);
+    if (weighs_) return store_.settle(where);
+    const Room room = store_.make_room(where.tier, objects.bytes(where.object, where.option), where.object);
+    if (room != Room::made) return room;
+    objects.enter(where.object, where.tier, where.option, objects.quality_as(where.object, where.option));
+    store_.fresh_.push_back(where.object);
+    return room;
+  }
+
+  TieredStore& store_;
+  std::size_t replica_;
+  bool weighs_;
+};
+
+/// Stores what has room; the rest is left in `objects`.
+void TieredStore::store_some(Pending& chain) {
+  last_chance_ = chain.buffered;
+  fresh_.clear();
+  const auto done =
+      static_cast<std::ptrdiff_t>(store_chain(Incoming(*this, chain.replica), chain.before, chain.objects));
+  last_chance_ = false;
+  counts_.stores += fresh_.size();
+  begin_stores(chain.replica, chain.owner);
+  fresh_.clear();
   chain.before.insert(chain.before.end(), chain.objects.begin(), chain.objects.begin() + done);
   chain.objects.erase(chain.objects.begin(), chain.objects.begin() + done);
 }
@@ -173,39 +238,6 @@ void TieredStore::store_again(std::size_t replica, ObjectId computed) {
   }
   store(replica, std::span(&computed, 1), {}, kNobody);
   withdraw(kNobody);
-}
-
-/// In order, until one finds no room; returns how many are done with. The first object of a chain comes in last and is
-/// the most recent one.
-std::size_t TieredStore::store_some(std::size_t replica, std::span<const ObjectId> objects, std::uint64_t owner) {
-  const bool weighs = objects_.placement().weighs_incoming();
-  std::size_t done = 0;
-  fresh_.clear();
-  for (; done < objects.size(); ++done) {
-    const ObjectId id = objects[done];
-    // Another request may have stored it meanwhile.
-    if (objects_.taken(id) || objects_.copy(id).moving) continue;
-    const Change where = objects_.placement().place_new(id, tiers_.first(replica));
-    if (where.tier == kNoTier) {
-      counts_.unstored += 1;
-      continue;
-    }
-    const ObjectId there = objects_.name_at(id, where.tier);
-    if (there != id && objects_.taken(there)) continue;
-    objects_.computed(there);
-    if (weighs) {
-      if (!settle({there, where.tier, where.option})) break;
-      continue;
-    }
-    if (!make_room(where.tier, objects_.bytes(id, where.option), there)) break;
-    objects_.enter(there, where.tier, where.option, objects_.quality_as(there, where.option));
-    fresh_.push_back(there);
-  }
-  for (std::size_t i = weighs ? 0 : fresh_.size(); i-- > 0;) objects_.entered(fresh_[i]);
-  counts_.stores += fresh_.size();
-  begin_stores(replica, owner);
-  fresh_.clear();
-  return done;
 }
 
 /// One transfer for all that goes to the same place as the same.
@@ -231,17 +263,42 @@ void TieredStore::begin_stores(std::size_t replica, std::uint64_t owner) {
   for (Move& m : groups) moves_.start(std::move(m));
 }
 
-void TieredStore::withdraw(std::uint64_t owner) {
-  for (Pending& p : pending_) {
-    if (p.owner != owner) continue;
-    last_chance_ = true;
-    store_chain(p);
-    last_chance_ = false;
+/// A chain is over where nothing of it is left, or only the chain itself is in its way.
+bool TieredStore::is_over(const Pending& chain) {
+  if (chain.objects.empty()) return true;
+  if (!chain.buffered) return false;
+  const bool others = moves_.under_way() || loads_.under_way();
+  for (TierIndex tier = tiers_.first(chain.replica); others && tier != kNoTier; tier = tiers_.facts()[tier].next) {
+    std::int64_t of_others = objects_.room(tier).assigned();
+    for (const ObjectId id : chain.before) {
+      if (objects_[id].tier == tier) of_others -= objects_.bytes(id, objects_[id].option);
+    }
+    if (of_others > 0) return false;
   }
-  std::erase_if(pending_, [&](const Pending& p) {
-    if (p.owner == owner) counts_.unstored += p.objects.size();
-    return p.owner == owner;
+  for (const ObjectId id : chain.objects) counts_.unstored += is_there(id) ? 0 : 1;
+  return true;
+}
+
+/// A chain waits where something of it is left. Chains in a bounce buffer come before chains that were computed later
+/// and share a tier with them.
+void TieredStore::store_or_wait(Pending chain) {
+  const bool its_turn = std::none_of(pending_.begin(), pending_.end(), [&](const Pending& earlier) {
+    return earlier.buffered && tiers_.last(earlier.replica) == tiers_.last(chain.replica);
   });
+  if (its_turn) store_some(chain);
+  if (!its_turn || !is_over(chain)) pending_.push_back(std::move(chain));
+}
+
+void TieredStore::withdraw(std::uint64_t owner) {
+  std::deque<Pending> waiting = std::exchange(pending_, {});
+  for (Pending& p : waiting) {
+    if (p.owner != owner || p.buffered) {
+      pending_.push_back(std::move(p));
+    } else {
+      p.buffered = true;
+      store_or_wait(std::move(p));
+    }
+  }
 }
 
 void TieredStore::retry_soon() {
@@ -253,10 +310,7 @@ void TieredStore::retry_soon() {
 void TieredStore::retry_stores() {
   retry_planned_ = false;
   std::deque<Pending> waiting = std::exchange(pending_, {});
-  for (Pending& p : waiting) {
-    store_chain(p);
-    if (!p.objects.empty()) pending_.push_back(std::move(p));
-  }
+  for (Pending& p : waiting) store_or_wait(std::move(p));
 }
 
 }  // namespace kvsim::cache

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/cache/eviction/chain_rules.h"
 #include "sim/engine/invariant.h"
 
 namespace kvsim::cache {
@@ -44,10 +45,10 @@ Found TieredStore::find(std::size_t replica, std::uint64_t key) const {
 
 void TieredStore::used(std::span<const ObjectId> own, std::span<const ObjectId> found) {
   Placement& placement = objects_.placement();
-  for (std::size_t i = own.size(); i-- > 0;) {
+  use_chain(own.size(), [&](std::size_t i) {
     placement.used(own[i], simulator_.now());
     if (i < found.size() && found[i] != own[i]) placement.used(found[i], simulator_.now());
-  }
+  });
 }
 
 StoreCounts TieredStore::counts() const {
@@ -162,9 +163,9 @@ void TieredStore::promote(ObjectId id, std::size_t replica, TierIndex to) {
   }
   const StoredCopy copy = objects_.copy(id);
   objects_.hold(id);  // what makes room further down must not be this
-  const bool room = make_room(to, objects_.bytes(id, copy.option), there);
+  const Room room = make_room(to, objects_.bytes(id, copy.option), there);
   objects_.release(id);
-  if (!room) return;
+  if (room != Room::made) return;
   objects_.place(there, to, copy.option, copy.quality);
   objects_.put_copy(there);
   counts_.promotions += 1;

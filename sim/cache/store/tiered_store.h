@@ -4,7 +4,16 @@
 //
 // Decisions count at once: an object belongs to its new tier as soon as that is decided. Its bytes follow; until they
 // have arrived its old copy can be read, and takes up room beside what belongs to the tier it leaves. Both together
-// never exceed a tier's capacity. What becomes smaller where it is takes the place of the larger form when it is ready.
+// exceed a tier's capacity only by what is in a bounce buffer. What becomes smaller where it is takes the place of the
+// larger form when it is ready.
+//
+// A store that finds no room waits as long as its KV is in GPU memory. Then it is stored at once: what it displaces is
+// written from a bounce buffer, and a tier in which nothing may be displaced now is passed over. Where that holds for
+// all tiers, the store itself waits in a bounce buffer. Lost is only the end of a chain that is longer than all tiers.
+// Engines keep KV until it is written, too. SGLang's HiCache locks it in GPU memory (write_backup in
+// python/sglang/srt/mem_cache/hiradix_cache.py). LMCache holds a copy in pinned host memory (submit_put_task in
+// lmcache/v1/storage_backend/local_disk_backend.py). NVIDIA Dynamo's KVBM refers to the block while it is moved
+// (lib/llm/src/block_manager/offload.rs).
 #pragma once
 
 #include <cstddef>
@@ -86,13 +95,13 @@ class TieredStore {
 
   /// Stores objects of object() whose full KV is in the replica's GPU memory now; those that are there or on their way
   /// already are passed over. `before`: the objects that a chain begins with, which stay more recent than these. What
-  /// finds no room waits for it until withdraw(owner).
+  /// finds no room waits for it.
   void store(std::size_t replica, std::span<const ObjectId> computed, std::span<const ObjectId> before,
              std::uint64_t owner);
   /// The same for one whose stored copy is to be another one, by a new profile: it gives way, unless somebody reads or
-  /// moves it. What finds no room at once is not stored.
+  /// moves it.
   void store_again(std::size_t replica, ObjectId computed);
-  /// The KV leaves the GPU: what still waits is stored now, with whatever room there is, or not at all.
+  /// The KV leaves the GPU: what still waits is stored now, or waits in a bounce buffer.
   void withdraw(std::uint64_t owner);
 
   /// The profile of a curve, which the objects of this content have, is another one.
@@ -103,7 +112,8 @@ class TieredStore {
   [[nodiscard]] const std::string& level_name(std::size_t level) const { return tiers_.config().tiers[level].name; }
 
   struct LevelUse {
-    std::int64_t peak_bytes = 0;  ///< of the fullest tier of the level, copies on their way out included
+    std::int64_t peak_bytes = 0;  ///< of the fullest tier of the level, copies on their way out included: above its
+                                  ///< capacity, these were in a bounce buffer
     std::uint64_t evictions = 0;  ///< objects that had to leave
     std::vector<std::uint64_t> objects_by_option;
     std::int64_t bytes = 0, full_bytes = 0;  ///< of what belongs there now
@@ -123,7 +133,11 @@ class TieredStore {
     std::uint64_t owner = 0;
     std::vector<ObjectId> before;  // what they continue
     std::vector<ObjectId> objects;
+    bool buffered = false;  // their KV has left the GPU
   };
+  /// What comes of making room in a tier: it is there, it may be there later, or the incoming object stays outside.
+  enum class Room { made, none, refused };
+  class Incoming;
 
   // What arrives (tiered_store.cpp).
   void tiers_changed() { objects_.placement().tiers_changed(); }
@@ -133,14 +147,16 @@ class TieredStore {
   void promote(ObjectId id, std::size_t replica, TierIndex to);
 
   // Room, and what is stored in it (stores.cpp).
-  bool make_room(TierIndex tier, std::int64_t bytes, ObjectId incoming);
+  Room make_room(TierIndex tier, std::int64_t bytes, ObjectId incoming);
   [[nodiscard]] bool waits(TierIndex tier, ObjectId incoming, const Change& change) const;
   bool apply(const Change& change);
   bool reassign(const Change& change);
-  bool settle(const Change& where);
+  Room settle(const Change& where);
   void move(const Change& change);
-  void store_chain(Pending& chain);
-  std::size_t store_some(std::size_t replica, std::span<const ObjectId> objects, std::uint64_t owner);
+  [[nodiscard]] bool is_there(ObjectId id) const;
+  void store_or_wait(Pending chain);
+  void store_some(Pending& chain);
+  [[nodiscard]] bool is_over(const Pending& chain);
   void begin_stores(std::size_t replica, std::uint64_t owner);
   void retry_soon();
   void retry_stores();
