@@ -27,10 +27,13 @@ std::int64_t StackDistances::marks_up_to(std::size_t position) const {
 std::span<const std::uint64_t> StackDistances::next(const RequestSpec& request) {
   distances_.clear();
   const auto blocks = static_cast<std::int64_t>(last_touch_.size());
+  std::uint64_t needed = 0;  // by the block and all before it
   for (const std::uint64_t block : request.prefix_blocks) {
     const auto last = last_touch_.find(block);
-    distances_.push_back(
-        last == last_touch_.end() ? kNeverUsed : static_cast<std::uint64_t>(blocks - marks_up_to(last->second) + 1));
+    needed = std::max(needed, last == last_touch_.end()
+                                  ? kNeverUsed
+                                  : static_cast<std::uint64_t>(blocks - marks_up_to(last->second) + 1));
+    distances_.push_back(needed);
   }
   for (auto block = request.prefix_blocks.rbegin(); block != request.prefix_blocks.rend(); ++block, ++now_) {
     const auto [entry, is_new] = last_touch_.try_emplace(*block, now_);
@@ -70,7 +73,7 @@ HitRateCurve hit_rate_curve(std::span<const RequestSpec> requests) {
   std::vector<std::uint64_t> hits_at_distance;
   for (const RequestSpec& r : requests) {
     for (const std::uint64_t distance : stack.next(r)) {
-      if (distance == kNeverUsed) continue;
+      if (distance == kNeverUsed) break;
       if (hits_at_distance.size() <= distance) hits_at_distance.resize(distance + 1, 0);
       hits_at_distance[distance] += 1;
     }
@@ -108,14 +111,12 @@ LatencyCurve latency_curve(std::span<const RequestSpec> requests, std::int64_t b
   for (const RequestSpec& r : requests) {
     curve.requests += 1;
     curve.prompt_tokens += r.prompt_tokens;
-    std::uint64_t needed = 0;  // the capacity that holds this block and all before it
     std::int64_t left = r.prompt_tokens;
     for (const std::uint64_t distance : stack.next(r)) {
       if (distance == kNeverUsed || left == 0) break;
-      needed = std::max(needed, distance);
-      if (more_tokens_at.size() <= needed) more_tokens_at.resize(needed + 1, 0);
+      if (more_tokens_at.size() <= distance) more_tokens_at.resize(distance + 1, 0);
       const std::int64_t tokens = std::min(block_tokens, left);
-      more_tokens_at[needed] += tokens;
+      more_tokens_at[distance] += tokens;
       left -= tokens;
     }
   }

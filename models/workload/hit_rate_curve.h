@@ -11,11 +11,11 @@
 
 namespace kvsim::models {
 
-// Stack distances of the blocks of requests: which LRU caches would hold a block when it is looked up (R. L. Mattson et
-// al., "Evaluation techniques for storage hierarchies", IBM Systems Journal 9(2), 1970). The curves against capacity
-// are sums over them.
+// Stack distances of the blocks of requests: which LRU caches would find a block when it is looked up (R. L. Mattson et
+// al., "Evaluation techniques for storage hierarchies", IBM Systems Journal 9(2), 1970). A block without its prefix is
+// not found. The curves against capacity are sums over them.
 
-/// Where a block was never used before: no cache holds it.
+/// Where a block or one before it was never used before: no cache finds it.
 inline constexpr std::uint64_t kNeverUsed = UINT64_MAX;
 
 /// Requests one after the other, each wholly before the next. A request looks all its blocks up, then touches its last
@@ -26,8 +26,8 @@ class StackDistances {
   /// `accesses`: the blocks of all requests that will come, at most.
   explicit StackDistances(std::size_t accesses) : marks_(accesses + 1, 0) {}
 
-  /// For each block of the next request, the least capacity in blocks of an LRU cache that still holds it. Valid until
-  /// the next call.
+  /// For each block of the next request, the least capacity in blocks of an LRU cache that still holds it and all
+  /// blocks before it. Valid until the next call.
   std::span<const std::uint64_t> next(const RequestSpec& request);
 
   /// Different blocks so far.
@@ -99,8 +99,8 @@ struct LatencyCurve {
   [[nodiscard]] double mean_ttft_s(std::uint64_t capacity, const PromptTimes& times) const;
 };
 
-/// The curve of requests whose blocks are used as StackDistances says. A block is of use where all before it are found
-/// too; the last one of a prompt may be filled in part. block_tokens >= 1.
+/// The curve of requests whose blocks are used as StackDistances says. The last block of a prompt may be filled in
+/// part. block_tokens >= 1.
 LatencyCurve latency_curve(std::span<const RequestSpec> requests, std::int64_t block_tokens);
 
 }  // namespace kvsim::models

@@ -9,6 +9,7 @@
 #include "models/placement/option_pool.h"
 #include "models/placement/placement_spec.h"
 #include "models/schemas.h"
+#include "sim/cache/eviction/chain_rules.h"
 #include "sim/cache/placement/placement.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_geometry.h"
@@ -146,14 +147,12 @@ void PromptCache::arrived(const Request& r, const models::RequestSpec& spec, std
 /// Chunks wherever they stand; else of its first parts, as long as they are stored.
 std::vector<PromptCache::FoundPart> PromptCache::found(const Prompt& prompt) const {
   std::vector<FoundPart> list;
-  for (std::size_t i = 0; i < prompt.parts.size(); ++i) {
+  const auto look_up = [&](std::size_t i) {
     const Found copy = store_->find(prompt.replica, prompt.parts[i].part.key);
-    if (copy.id != kNoObject) {
-      list.push_back({i, copy});
-    } else if (granularity_ != models::Granularity::chunks) {
-      break;
-    }
-  }
+    if (copy.id != kNoObject) list.push_back({i, copy});
+    return copy.id != kNoObject || granularity_ == models::Granularity::chunks;
+  };
+  find_chain(prompt.parts.size(), look_up);
   return list;
 }
 

@@ -60,20 +60,55 @@ TEST(Replay, ATraceThatDoesNotFitTogetherIsRefused) {
   EXPECT_THROW(replay(policy("lru"), 5, {{0, 1}, {1, -1}, 2}), std::invalid_argument);
 }
 
-// With room for two, 0 1 2 0 1 2: LRU hits nothing; Belady keeps 0, evicting 1 for 2 (1 comes after 0), hits 0, evicts
-// 0 for 1 (never again), hits 2.
+// With room for two, 0 1 2 0 1 2: LRU hits nothing; Belady leaves 2 outside, which is used last, and hits 0 and 1.
 TEST(Replay, BeladyKnowsWhatComes) {
   const ObjectTrace trace{{0, 1, 2, 0, 1, 2}, {}, 3};
   EXPECT_EQ(replay(policy("lru"), 2, trace).hits, 0U);
   EXPECT_EQ(replay(policy("belady"), 2, trace).hits, 2U);
 }
 
-// What a request has looked up is no longer wanted for it. Room for two; 1 and 9 are in. The request 1 2 finds 1; the
-// next wants 9 and 2. 2 comes in first and pushes out 1, whose lookup is over, though it is about to be touched; then
-// 1 comes in, which it must, and pushes out one of 2 and 9. The last finds the other.
+// What a request has looked up is no longer wanted for it. Room for two; 1 and 8 are in. The request 2 comes next,
+// which the one after it wants, as it does 1: 8, which comes later, goes.
 TEST(ReplayChains, BeladyCountsLookupsRatherThanTouches) {
-  const BlockChains chains = block_chains(std::vector{with_blocks({1, 9}), with_blocks({1, 2}), with_blocks({9, 2})});
-  EXPECT_EQ(replay_chains(policy("belady"), 2, chains).hits, 2U);
+  const BlockChains chains = block_chains(
+      std::vector{with_blocks({1, 8}), with_blocks({2}), with_blocks({2}), with_blocks({1, 9}), with_blocks({1, 8})});
+  EXPECT_EQ(replay_chains(policy("belady"), 2, chains).hits, 3U);
+}
+
+/// Evicts what entered last: the beginning of a chain goes before its end.
+class NewestFirst final : public EvictionPolicy {
+ public:
+  void insert(ObjectId id, std::int64_t /*bytes*/) override { objects_.push_back(id); }
+  void hit(ObjectId /*id*/) override {}
+  ObjectId evict(const Pins& /*pins*/, ObjectId /*incoming*/) override {
+    const ObjectId id = objects_.back();
+    objects_.pop_back();
+    return id;
+  }
+  void remove(ObjectId id) override { std::erase(objects_, id); }
+  [[nodiscard]] std::size_t size() const override { return objects_.size(); }
+
+ private:
+  std::vector<ObjectId> objects_;
+};
+
+// Room for two. 3 takes the place of 1, and 2, which is still there, is no hit without it.
+TEST(ReplayChains, ABlockWithoutItsPrefixIsNoHit) {
+  EvictionPolicyEntry newest_first;
+  newest_first.make = [](const EvictionContext&) -> std::unique_ptr<EvictionPolicy> {
+    return std::make_unique<NewestFirst>();
+  };
+  const BlockChains chains = block_chains(std::vector{with_blocks({1, 2}), with_blocks({3}), with_blocks({1, 2})});
+  EXPECT_EQ(replay_chains(newest_first, 2, chains).hits, 0U);
+  EXPECT_EQ(replay_chains(policy("lru"), 2, chains).hits, 1U);
+}
+
+// Room for three. A chain of four keeps its beginning, whatever the policy, and does not evict its own blocks.
+TEST(ReplayChains, AChainLongerThanTheCacheKeepsItsBeginning) {
+  const BlockChains chains = block_chains(std::vector{with_blocks({1, 2, 3, 4}), with_blocks({1, 2, 3, 4})});
+  for (const EvictionPolicyEntry& entry : eviction_policies()) {
+    EXPECT_EQ(replay_chains(entry, 3, chains).hits, 3U) << entry.name;
+  }
 }
 
 TEST(ReplayChains, LruHitsWhatTheStackDistancesSay) {

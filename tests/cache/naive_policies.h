@@ -68,12 +68,13 @@ class Ranked : public EvictionPolicy {
     o.last_use = ++now_;
     used(id, o);
   }
-  ObjectId evict(const Pins& pins, ObjectId /*incoming*/) override {
+  ObjectId evict(const Pins& pins, ObjectId incoming) override {
     auto least = objects_.end();
     for (auto it = objects_.begin(); it != objects_.end(); ++it) {
       if (!pins(it->first) && (least == objects_.end() || before(it->second, least->second))) least = it;
     }
     if (least == objects_.end()) return kNoObject;
+    if (incoming != kNoObject && stays_outside(incoming, least->second)) return incoming;
     const ObjectId id = least->first;
     leaves(least->second);
     objects_.erase(least);
@@ -86,6 +87,7 @@ class Ranked : public EvictionPolicy {
   virtual void used(ObjectId /*id*/, Object& /*object*/) {}
   [[nodiscard]] virtual bool before(const Object& a, const Object& b) const = 0;
   virtual void leaves(const Object& /*object*/) {}
+  [[nodiscard]] virtual bool stays_outside(ObjectId /*incoming*/, const Object& /*victim*/) const { return false; }
 
  private:
   std::map<ObjectId, Object> objects_;
@@ -100,22 +102,29 @@ class Lfu : public Ranked {
 
 class Gdsf : public Ranked {
   void used(ObjectId /*id*/, Object& o) override {
-    o.priority = aging_ + static_cast<double>(o.uses) / static_cast<double>(std::max<std::int64_t>(o.bytes, 1));
+    const auto size = static_cast<double>(std::max<std::int64_t>(o.bytes, 1));
+    if (unit_ == 0) unit_ = size;
+    o.priority = aging_ + static_cast<double>(o.uses) / (size / unit_);
   }
   [[nodiscard]] bool before(const Object& a, const Object& b) const override { return a.priority < b.priority; }
   void leaves(const Object& o) override { aging_ = std::max(aging_, o.priority); }
 
-  double aging_ = 0;
+  double aging_ = 0, unit_ = 0;  // the first size
 };
 
-/// Ranks by next use, told as minus it; ties by the smaller id, as the map is ordered.
+/// Ranks by next use, told as minus it; of equals the least recently used goes first.
 class Belady : public Ranked {
  public:
   explicit Belady(NextUse next_use) : next_use_(std::move(next_use)) {}
 
  private:
   void used(ObjectId id, Object& o) override { o.priority = -static_cast<double>(next_use_(id)); }
-  [[nodiscard]] bool before(const Object& a, const Object& b) const override { return a.priority < b.priority; }
+  [[nodiscard]] bool before(const Object& a, const Object& b) const override {
+    return std::pair(a.priority, a.last_use) < std::pair(b.priority, b.last_use);
+  }
+  [[nodiscard]] bool stays_outside(ObjectId incoming, const Object& victim) const override {
+    return -static_cast<double>(next_use_(incoming)) <= victim.priority;
+  }
 
   NextUse next_use_;
 };
@@ -234,13 +243,14 @@ class S3Fifo : public Sized {
   std::map<ObjectId, int> uses_;
 };
 
-/// In bytes: where an object needs several victims, the target changes with the first of them. (The published algorithm
-/// on single pages, word for word, is in eviction_paper_examples_test.cpp.)
+/// In multiples of the first size: where an object needs several victims, the target changes with the first of them.
+/// (The published algorithm on single pages, word for word, is in eviction_paper_examples_test.cpp.)
 class Arc : public Sized {
  public:
   explicit Arc(std::int64_t capacity) : c_(static_cast<double>(capacity)) {}
 
   void insert(ObjectId id, std::int64_t size) override {
+    if (unit_ == 0) unit_ = static_cast<double>(size);
     adapt(id);
     adapted_ = kNoObject;
     p_ = next_p_;
@@ -249,8 +259,8 @@ class Arc : public Sized {
     b2_.remove(id);
     sizes_[id] = size;
     (known ? t2_ : t1_).push_front(id);
-    while (!b1_.empty() && bytes(t1_) + bytes(b1_) > c_) b1_.pop_back();
-    while (!b2_.empty() && bytes(t1_) + bytes(b1_) + bytes(t2_) + bytes(b2_) > 2 * c_) b2_.pop_back();
+    while (!b1_.empty() && units(t1_) + units(b1_) > c_ / unit_) b1_.pop_back();
+    while (!b2_.empty() && units(t1_) + units(b1_) + units(t2_) + units(b2_) > 2 * (c_ / unit_)) b2_.pop_back();
   }
   void hit(ObjectId id) override {
     t1_.remove(id);
@@ -261,7 +271,7 @@ class Arc : public Sized {
     const auto pinned = [&](ObjectId id) { return pins(id); };
     if (std::all_of(t1_.begin(), t1_.end(), pinned) && std::all_of(t2_.begin(), t2_.end(), pinned)) return kNoObject;
     adapt(incoming);
-    const bool first_t1 = !t1_.empty() && (bytes(t1_) > next_p_ || (has(b2_, incoming) && bytes(t1_) == next_p_));
+    const bool first_t1 = !t1_.empty() && (units(t1_) > next_p_ || (has(b2_, incoming) && units(t1_) == next_p_));
     for (const bool from_t1 : {first_t1, !first_t1}) {
       const ObjectId id = take_oldest(from_t1 ? t1_ : t2_, pins);
       if (id == kNoObject) continue;
@@ -281,12 +291,14 @@ class Arc : public Sized {
     if (id != kNoObject && id == adapted_) return;
     adapted_ = id;
     next_p_ = p_;
-    const double one = bytes(b1_), two = bytes(b2_);
-    if (has(b1_, id)) next_p_ = std::min(c_, p_ + static_cast<double>(sizes_[id]) * std::max(1.0, two / one));
-    if (has(b2_, id)) next_p_ = std::max(0.0, p_ - static_cast<double>(sizes_[id]) * std::max(1.0, one / two));
+    const double one = units(b1_), two = units(b2_), size = static_cast<double>(sizes_[id]) / unit_;
+    if (has(b1_, id)) next_p_ = std::min(c_ / unit_, p_ + size * std::max(1.0, two / one));
+    if (has(b2_, id)) next_p_ = std::max(0.0, p_ - size * std::max(1.0, one / two));
   }
+  [[nodiscard]] double units(const List& list) const { return bytes(list) / unit_; }
 
   double c_;
+  double unit_ = 0;  // the first size
   double p_ = 0, next_p_ = 0;
   ObjectId adapted_ = kNoObject;
   List t1_, t2_, b1_, b2_;

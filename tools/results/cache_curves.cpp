@@ -23,14 +23,21 @@ struct CurvePoint {
   std::string remark;
 };
 
-/// 1, 2, 5, 10, 20, ... blocks, from the first capacity with a hit to the one with all, and the knees.
+/// 1, 2, 5, 10, 20, ... blocks, from the first capacity with a hit to the one with all, and the knees; each once,
+/// with its largest share of the hits.
 std::vector<CurvePoint> points_of(const HitRateView& view) {
   const models::HitRateCurve& curve = view.curve;
   std::vector<CurvePoint> points;
   if (curve.steps.empty()) return points;
   const std::uint64_t first = curve.steps.front().capacity, last = curve.steps.back().capacity;
-  const auto add = [&](std::uint64_t blocks, std::string remark) {
-    points.push_back({blocks, view.bytes(blocks), curve.hit_rate(blocks), std::nullopt, std::move(remark)});
+  const auto add = [&](std::uint64_t blocks, const std::string& remark) {
+    const auto at = std::lower_bound(points.begin(), points.end(), blocks,
+                                     [](const CurvePoint& p, std::uint64_t below) { return p.blocks < below; });
+    if (at == points.end() || at->blocks != blocks) {
+      points.insert(at, {blocks, view.bytes(blocks), curve.hit_rate(blocks), std::nullopt, remark});
+    } else {
+      at->remark = remark;
+    }
   };
   for (std::uint64_t decade = 1; decade <= last; decade *= 10) {
     for (const std::uint64_t digit : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{5}}) {
@@ -41,8 +48,6 @@ std::vector<CurvePoint> points_of(const HitRateView& view) {
     add(curve.capacity_for(share), fmt::format("knee: {:g} % of the achievable hits", share * 100));
   }
   add(last, "all achievable hits");
-  std::stable_sort(points.begin(), points.end(),
-                   [](const CurvePoint& a, const CurvePoint& b) { return a.blocks < b.blocks; });
   for (std::size_t i = 0; i + 1 < points.size(); ++i) {
     const auto more = view.bytes(points[i + 1].blocks - points[i].blocks);
     if (more && *more > 0) points[i].per_gb = (points[i + 1].hit_rate - points[i].hit_rate) / (*more / kGB);
@@ -59,7 +64,8 @@ Fields<CurvePoint> hit_point_fields() {
   return {{"blocks", {kCount, "capacity of the cache in blocks"}, "blocks", &CurvePoint::blocks},
           {"bytes", {kBytes, "the capacity as KV of the model; null without a model"}, "KV", &CurvePoint::size},
           {"hit_rate",
-           {kShare, kHigher, "share of the trace's prefix blocks that a cache of this size would hold"},
+           {kShare, kHigher,
+            "share of the trace's prefix blocks that a cache of this size finds with all blocks before them"},
            "hit rate",
            &CurvePoint::hit_rate}};
 }
@@ -193,7 +199,6 @@ std::optional<double> HitRateView::bytes(std::uint64_t blocks) const {
 std::vector<std::uint64_t> curve_capacities(const HitRateView& view) {
   std::vector<std::uint64_t> capacities;
   for (const CurvePoint& p : points_of(view)) capacities.push_back(p.blocks);
-  capacities.erase(std::unique(capacities.begin(), capacities.end()), capacities.end());
   return capacities;
 }
 

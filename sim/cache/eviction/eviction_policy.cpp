@@ -15,7 +15,9 @@ constexpr std::array kPolicies{
                         make_s3fifo},
     EvictionPolicyEntry{"sieve", "one FIFO queue and a hand that spares what was used", false, make_sieve},
     EvictionPolicyEntry{"gdsf", "small and often used objects stay, aged by what was evicted", false, make_gdsf},
-    EvictionPolicyEntry{"belady", "farthest next use: the bound, which needs the future", true, make_belady},
+    EvictionPolicyEntry{"belady",
+                        "farthest next use, which needs the future; the bound in one tier of objects of one size", true,
+                        make_belady},
 };
 
 }  // namespace

@@ -46,10 +46,12 @@ class EvictionPolicy {
   /// The object, which is in the tier, is used.
   virtual void hit(ObjectId id) = 0;
   /// The object, which is in the tier, counts as used as lately as what was inserted last, and no more often than
-  /// before: the first blocks of a chain whose end was just stored. Of policies that order by the time of use.
+  /// before: the first blocks of a chain whose end was just stored. Of policies that order by the time of use, or
+  /// equals by it.
   virtual void touch(ObjectId) {}
   /// Takes the next victim out of the tier; kNoObject where it is empty or all are pinned. `incoming`: the object that
-  /// room is made for (some policies look whether they remember it), or kNoObject.
+  /// room is made for (some policies look whether they remember it), or kNoObject. Returns `incoming`, and takes
+  /// nothing out, where that is better left outside.
   virtual ObjectId evict(const Pins& pins, ObjectId incoming) = 0;
   /// The object leaves the tier for another reason than to make room; nothing of it is remembered.
   virtual void remove(ObjectId id) = 0;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/cache/eviction/chain_rules.h"
 #include "sim/cache/eviction/eviction_policy.h"
 #include "sim/engine/invariant.h"
 
@@ -64,34 +65,63 @@ namespace {
 
 // The cache that a replay fills.
 
-/// Get = find, evict until it fits, insert.
 class ReplayedCache {
  public:
   /// `bytes` of each object, or null: 1 each.
   ReplayedCache(std::unique_ptr<EvictionPolicy> policy, std::int64_t capacity, std::size_t objects,
                 const std::int64_t* bytes)
-      : policy_(std::move(policy)), capacity_(capacity), free_(capacity), bytes_(bytes), present_(objects, 0) {}
+      : policy_(std::move(policy)),
+        capacity_(capacity),
+        free_(capacity),
+        bytes_(bytes),
+        present_(objects, 0),
+        pins_(objects, 0) {}
 
   [[nodiscard]] bool contains(ObjectId id) const { return present_[id] != 0; }
   [[nodiscard]] std::int64_t bytes(ObjectId id) const { return bytes_ == nullptr ? 1 : bytes_[id]; }
 
-  /// The object is there and is used.
-  void hit(ObjectId id) { policy_->hit(id); }
+  /// The object is used; it counts if it is there.
+  void use(ObjectId id) {
+    if (contains(id)) policy_->hit(id);
+  }
 
-  /// The object is not there and is used.
+  /// The object, which is used and not there, comes in.
   void miss(ObjectId id) {
+    fresh_.clear();
+    KVSIM_ALWAYS(admit(id), "the policy has no victim though nothing is pinned");
+    for (const ObjectId admitted : fresh_) enter(admitted);
+  }
+
+  /// A chain's blocks that are missing come in.
+  void store(std::span<const ObjectId> found, std::span<ObjectId> missing) {
+    fresh_.clear();
+    store_chain(*this, found, missing);
+  }
+
+  // See store_chain().
+  bool hold(ObjectId id) {
+    pins_[id] += 1;
+    return true;
+  }
+  void release(ObjectId id) { pins_[id] -= 1; }
+  bool admit(ObjectId id) {
     const std::int64_t size = bytes(id);
-    if (size > capacity_) return;
+    if (contains(id) || size > capacity_) return true;
     while (free_ < size) {
-      const ObjectId victim = policy_->evict(Pins(), id);
-      KVSIM_ALWAYS(victim != kNoObject, "the policy has no victim though nothing is pinned");
+      const ObjectId victim = policy_->evict(Pins(pins_), id);
+      if (victim == kNoObject) return false;
+      if (victim == id) return true;
       present_[victim] = 0;
       free_ += bytes(victim);
     }
-    policy_->insert(id, size);
     present_[id] = 1;
     free_ -= size;
+    fresh_.push_back(id);
+    return true;
   }
+  [[nodiscard]] std::span<const ObjectId> fresh() const { return fresh_; }
+  void enter(ObjectId id) { policy_->insert(id, bytes(id)); }
+  void touch(ObjectId id) { policy_->touch(id); }
 
  private:
   std::unique_ptr<EvictionPolicy> policy_;
@@ -99,6 +129,8 @@ class ReplayedCache {
   std::int64_t free_;
   const std::int64_t* bytes_;
   std::vector<std::uint8_t> present_;
+  std::vector<std::uint32_t> pins_;
+  std::vector<ObjectId> fresh_;
 };
 
 void check(const ObjectTrace& trace) {
@@ -145,7 +177,7 @@ ReplayResult replay(const EvictionPolicyEntry& policy, std::int64_t capacity_byt
     if (cache.contains(id)) {
       result.hits += 1;
       result.byte_hits += bytes;
-      cache.hit(id);
+      cache.use(id);
     } else {
       cache.miss(id);
     }
@@ -202,24 +234,17 @@ ReplayResult replay_chains(const EvictionPolicyEntry& policy, std::size_t capaci
   ReplayedCache cache(policy.make(context), context.capacity_bytes, chains.objects, nullptr);
   ReplayResult result;
   result.requests = chains.blocks.size();
+  std::vector<ObjectId> own;
   std::size_t begin = 0;
   for (const std::size_t end : chains.ends) {
-    for (std::size_t i = begin; i < end; ++i) {
-      const bool found = cache.contains(chains.blocks[i]);
-      result.hits += found ? 1 : 0;
-      if (!next) continue;
-      // A block that this request has looked up is no longer wanted for it.
-      next->pass(i, chains.blocks[i]);
-      if (found) cache.hit(chains.blocks[i]);
-    }
-    for (std::size_t i = end; i-- > begin;) {
-      const ObjectId block = chains.blocks[i];
-      if (cache.contains(block)) {
-        cache.hit(block);
-      } else {
-        cache.miss(block);
-      }
-    }
+    own.assign(chains.blocks.begin() + static_cast<std::ptrdiff_t>(begin),
+               chains.blocks.begin() + static_cast<std::ptrdiff_t>(end));
+    // A block that this request has looked up is no longer wanted for it.
+    for (std::size_t i = begin; next && i < end; ++i) next->pass(i, chains.blocks[i]);
+    const std::size_t found = find_chain(own.size(), [&](std::size_t i) { return cache.contains(own[i]); });
+    result.hits += found;
+    use_chain(own.size(), [&](std::size_t i) { cache.use(own[i]); });
+    cache.store(std::span(own).first(found), std::span(own).subspan(found));
     begin = end;
   }
   result.bytes = static_cast<std::int64_t>(result.requests);

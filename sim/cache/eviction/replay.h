@@ -38,9 +38,10 @@ struct ReplayResult {
   bool operator==(const ReplayResult&) const = default;
 };
 
-/// Each use is a hit, or evicts until the object fits and inserts it; an object larger than the capacity is a miss and
-/// is not inserted. A policy that needs the future gets it from the trace. Throws std::invalid_argument where an id is
-/// not below `objects` or `bytes` is neither empty nor one size, of at least 0, for each.
+/// Each use is a hit, or evicts until the object fits and inserts it; an object larger than the capacity, or that the
+/// policy leaves outside, is a miss and is not inserted. A policy that needs the future gets it from the trace. Throws
+/// std::invalid_argument where an id is not below `objects` or `bytes` is neither empty nor one size, of at least 0,
+/// for each.
 ReplayResult replay(const EvictionPolicyEntry& policy, std::int64_t capacity_bytes, const ObjectTrace& trace);
 
 /// Numbers keys from 0 in the order in which they first come; any 64-bit value is a key. Open addressing with linear
@@ -85,10 +86,10 @@ struct BlockChains {
 
 BlockChains block_chains(std::span<const models::RequestSpec> requests);
 
-/// Blocks of equal size in a cache of `capacity` of them, used as models::StackDistances says: a request looks all
-/// its blocks up, each of which may be a hit, then uses its last block first and its first block last, and those that
-/// are not there come in. Under LRU the hits are those of the curve. A policy that needs the future knows in which
-/// request a block is next looked up, which makes belady the bound of these hits where no request repeats a block.
+/// Blocks of equal size in a cache of `capacity` of them, by the rules of chain_rules.h: a tier of a store finds the
+/// same blocks where one request comes after the other and nothing is in transit. Under LRU the hits are those of
+/// models::HitRateCurve. A policy that needs the future knows in which request a block is next looked up. No policy has
+/// more hits than belady where each block always has the same blocks before it.
 ReplayResult replay_chains(const EvictionPolicyEntry& policy, std::size_t capacity, const BlockChains& chains);
 
 }  // namespace kvsim::cache

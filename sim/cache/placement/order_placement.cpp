@@ -70,13 +70,14 @@ ObjectId OrderPlacement::victim(TierIndex tier, ObjectId incoming) {
     }
   }
   const ObjectId id = order_[tier]->evict(Pins(pins_), incoming);
-  if (id != kNoObject) at(ordered_in_, id, kNoTier) = kNoTier;
+  if (id != kNoObject && id != incoming) at(ordered_in_, id, kNoTier) = kNoTier;
   return id;
 }
 
 std::optional<Change> OrderPlacement::relieve(TierIndex tier, ObjectId incoming, std::int64_t /*need_bytes*/) {
   const ObjectId id = victim(tier, incoming);
   if (id == kNoObject) return std::nullopt;
+  if (id == incoming) return Change{id, kNoTier, option_};
   offered_[tier] = id;
   return Change{id, fitting(id, tiers_[tier].next), objects_[id].option};
 }

@@ -89,8 +89,9 @@ class Placement {
   [[nodiscard]] virtual bool weighs_incoming() const { return false; }
 
   /// The next change that makes `tier` hold less, for the sake of `incoming` (or kNoObject), as long as it lacks
-  /// `need_bytes` >= 1; one change may free less. None where all that is in the tier is held, or it is empty. The
-  /// change is applied, and reported by moved() or dropped(), before the next call, or refused by calling nothing.
+  /// `need_bytes` >= 1; one change may free less. None where all that is in the tier is held, or it is empty. A change
+  /// of `incoming` that is not in the tier: it is better left outside of this tier. Else the change is applied, and
+  /// reported by moved() or dropped(), before the next call, or refused by calling nothing.
   virtual std::optional<Change> relieve(TierIndex tier, ObjectId incoming, std::int64_t need_bytes) = 0;
 
   /// Beliefs in TierFacts changed, or the profile of a curve did.

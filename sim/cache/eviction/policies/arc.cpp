@@ -17,6 +17,7 @@ class Arc final : public EvictionPolicy {
 
   void insert(ObjectId id, std::int64_t bytes) override {
     nodes_.grown(id);
+    unit_.see(bytes);
     const Where before = where_.grown(id);
     p_ = target_for(id);
     decided_for_ = kNoObject;
@@ -24,8 +25,8 @@ class Arc final : public EvictionPolicy {
     nodes_[id].bytes = bytes;
     push(id, before == none ? t1 : t2);
     // The published order deletes before the victim is remembered; what remains is the same.
-    while (lists_[b1].size() > 0 && bytes_of(t1) + bytes_of(b1) > c_) take(lists_[b1].oldest());
-    while (lists_[b2].size() > 0 && bytes_of(t1) + bytes_of(b1) + bytes_of(t2) + bytes_of(b2) > 2 * c_) {
+    while (lists_[b1].size() > 0 && bytes_of(t1) + bytes_of(b1) > unit_.of(c_)) take(lists_[b1].oldest());
+    while (lists_[b2].size() > 0 && bytes_of(t1) + bytes_of(b1) + bytes_of(t2) + bytes_of(b2) > 2 * unit_.of(c_)) {
       take(lists_[b2].oldest());
     }
   }
@@ -62,7 +63,8 @@ class Arc final : public EvictionPolicy {
  private:
   enum Where : std::uint8_t { none, t1, t2, b1, b2 };
 
-  [[nodiscard]] double bytes_of(Where list) const { return static_cast<double>(lists_[list].bytes()); }
+  /// In units, as is the target.
+  [[nodiscard]] double bytes_of(Where list) const { return unit_.of(static_cast<double>(lists_[list].bytes())); }
 
   void push(ObjectId id, Where list) {
     where_[id] = list;
@@ -80,14 +82,16 @@ class Arc final : public EvictionPolicy {
     if (id == decided_for_ && id != kNoObject) return decided_;
     if (!where_.contains(id)) return p_;
     const auto step = [&](Where mine, Where other) {
-      return static_cast<double>(nodes_[id].bytes) * std::max(1.0, bytes_of(other) / std::max(1.0, bytes_of(mine)));
+      const double size = unit_.of(static_cast<double>(nodes_[id].bytes));
+      return size * std::max(1.0, bytes_of(mine) > 0 ? bytes_of(other) / bytes_of(mine) : 1.0);
     };
-    if (where_[id] == b1) return std::min(c_, p_ + step(b1, b2));
+    if (where_[id] == b1) return std::min(unit_.of(c_), p_ + step(b1, b2));
     if (where_[id] == b2) return std::max(0.0, p_ - step(b2, b1));
     return p_;
   }
 
-  double c_;
+  double c_;  // bytes
+  SizeUnit unit_;
   double p_ = 0;
   ObjectId decided_for_ = kNoObject;  // room is being made for it, with p as decided_
   double decided_ = 0;

@@ -14,6 +14,7 @@ class Gdsf final : public EvictionPolicy {
  public:
   void insert(ObjectId id, std::int64_t bytes) override {
     State& state = states_.grown(id);
+    unit_.see(bytes);
     state = {bytes, 1};
     objects_.push(id, priority(state));
   }
@@ -43,10 +44,11 @@ class Gdsf final : public EvictionPolicy {
 
   [[nodiscard]] double priority(const State& state) const {
     constexpr double cost = 1;
-    const auto size = static_cast<double>(std::max<std::int64_t>(state.bytes, 1));
+    const double size = unit_.of(static_cast<double>(std::max<std::int64_t>(state.bytes, 1)));
     return aging_ + static_cast<double>(state.frequency) * cost / size;
   }
 
+  SizeUnit unit_;
   PerObject<State> states_;
   ObjectHeap<double> objects_;
   double aging_ = 0;  // L

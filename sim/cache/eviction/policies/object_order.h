@@ -56,6 +56,19 @@ using ObjectList = engine::LinkedOrder<Node>;
 
 static_assert(kNoObject == Links::none);
 
+/// Expresses sizes as multiples of the first that was seen. Objects of one size are whole numbers: what a policy
+/// calculates is then the same, to the last bit, whatever their size.
+class SizeUnit {
+ public:
+  void see(std::int64_t bytes) {
+    if (unit_ == 0) unit_ = static_cast<double>(std::max<std::int64_t>(bytes, 1));
+  }
+  [[nodiscard]] double of(double bytes) const { return unit_ == 0 ? bytes : bytes / unit_; }
+
+ private:
+  double unit_ = 0;
+};
+
 // Internal: objects in the order of a key, smallest first, whose keys may change. LFU, GDSF and Belady are keys.
 
 /// A 4-ary heap with the position of every object. `Key` has operator<; equal keys are in the order of their ids, so
