@@ -38,7 +38,25 @@ const EngineExport* find_engine_export(std::string_view name) {
   return nullptr;
 }
 
-std::string export_plan(const scenario::Scenario& scenario, const ScenarioPlan& plan, std::string_view engine) {
+std::string ExportedPlan::requests() const {
+  return open_batch ? "as many requests as fit" : fmt::format("{} requests", point.batch.requests());
+}
+
+ExportedPlan exported_plan(const ScenarioPlan& plan, const std::optional<SimulatedPlan>& simulated) {
+  const std::string by = fmt::format("by the closed forms ({})", name_of(plan.request.model));
+  const auto rate = [&by](double tokens_per_s) { return fmt::format("{:.4g} tokens/s {}", tokens_per_s, by); };
+  ExportedPlan out{plan.optimum, false, plan.full_kv, rate(plan.optimum.throughput_tokens_per_s), ""};
+  if (plan.full_kv) out.full_kv_found = rate(plan.full_kv->throughput_tokens_per_s);
+  if (!simulated) return out;
+  const auto measured = [](double tokens_per_s) { return fmt::format("{:.4g} tokens/s simulated", tokens_per_s); };
+  out.point = simulated->best().point;
+  out.open_batch = simulated->best().open_batch;
+  out.found = measured(simulated->throughput.mean);
+  if (simulated->full_kv) out.full_kv_found = measured(simulated->full_kv->mean);
+  return out;
+}
+
+std::string export_plan(const scenario::Scenario& scenario, const ExportedPlan& plan, std::string_view engine) {
   if (const EngineExport* found = find_engine_export(engine)) return found->write(scenario, plan);
   std::vector<std::string_view> names;
   for (const EngineExport* each : engine_exports()) names.push_back(each->name);
@@ -56,9 +74,12 @@ std::string without_control_characters(std::string_view text) {
   return safe;
 }
 
-std::string plan_in_words(const OperatingPoint& p) {
-  if (p.x == 0) return fmt::format("decode with the full KV, {} requests at once", p.batch.requests());
-  return fmt::format("x = {}, c = {:g}, B_c = {}, B_g = {}, l = {}", p.x, p.c, p.batch.B_c, p.batch.B_g, p.batch.l);
+std::string plan_in_words(const ExportedPlan& plan) {
+  const OperatingPoint& p = plan.point;
+  if (p.x == 0) return fmt::format("decode with the full KV, {} at once", plan.requests());
+  const std::string what = fmt::format("x = {}, c = {:g}", p.x, p.c);
+  if (plan.open_batch) return fmt::format("{}, {} at once", what, plan.requests());
+  return fmt::format("{}, B_c = {}, B_g = {}, l = {}", what, p.batch.B_c, p.batch.B_g, p.batch.l);
 }
 
 /// The most that a distribution draws; 0 where it has no end of its own.
@@ -100,17 +121,16 @@ std::string comment(std::string_view text, std::string_view indent) {
   return result + line + "\n";
 }
 
-std::string heading(const scenario::Scenario& s, const ScenarioPlan& plan, std::string_view engine,
+std::string heading(const scenario::Scenario& s, const ExportedPlan& plan, std::string_view engine,
                     std::string_view checked) {
   std::string text = comment(fmt::format("{} configuration for one replica of: {}", engine, s.name));
-  text += comment(fmt::format("Plan: {}; {:.4g} tokens/s by the closed forms ({}).", plan_in_words(plan.optimum),
-                              plan.optimum.throughput_tokens_per_s, name_of(plan.request.model)));
+  text += comment(fmt::format("Plan: {}; {}.", plan_in_words(plan), plan.found));
   return text + comment(checked);
 }
 
-std::string left_out(const scenario::Scenario& s, const ScenarioPlan& plan) {
+std::string left_out(const scenario::Scenario& s, const ExportedPlan& plan) {
   const serving::ServingConfig& c = s.serving;
-  const OperatingPoint& p = plan.optimum;
+  const OperatingPoint& p = plan.point;
   std::vector<std::string> missing;
   if (p.x > 0) {
     missing.push_back(fmt::format(
@@ -120,11 +140,12 @@ std::string left_out(const scenario::Scenario& s, const ScenarioPlan& plan) {
         p.x));
     missing.push_back(fmt::format("keep ratio {:g} by {}: needs the compressor in the engine's KV manager", p.c,
                                   c.decode.compressor.name));
-    missing.push_back(
-        fmt::format("B_c = {} offloaded beside B_g = {} resident requests: needs a scheduler that pins the full KV of "
-                    "some requests and streams that of the others",
-                    p.batch.B_c, p.batch.B_g));
-    if (p.batch.B_c > 0)
+    const std::string batch =
+        plan.open_batch ? fmt::format("{} at once, offloaded", plan.requests())
+                        : fmt::format("B_c = {} offloaded beside B_g = {} resident requests", p.batch.B_c, p.batch.B_g);
+    missing.push_back(batch +
+                      ": needs a scheduler that pins the full KV of some requests and streams that of the others");
+    if (p.batch.B_c > 0 && !plan.open_batch)
       missing.push_back(
           fmt::format("reloads spread over l = {} iterations: needs transfers that the scheduler paces", p.batch.l));
     const bool verifies = serving::find_decode_policy(c.decode.policy)->verifies;
@@ -141,22 +162,21 @@ std::string left_out(const scenario::Scenario& s, const ScenarioPlan& plan) {
   std::string text = comment("What could not be expressed, and what it would need:");
   for (const std::string& one : missing) text += comment("- " + one + ".");
   if (p.x > 0) {
-    const std::string rate = plan.full_kv ? fmt::format("{:.4g} tokens/s", plan.full_kv->throughput_tokens_per_s)
-                                          : std::string("nothing, since not even one full KV fits");
-    text += comment(
-        fmt::format("So this configuration serves the full-KV baseline of the plan: by the closed forms {}.", rate));
+    const std::string& rate = plan.full_kv_found;
+    text += comment(fmt::format("So this configuration serves the full-KV baseline of the plan: {}.",
+                                rate.empty() ? "nothing, since not even one full KV fits" : rate));
   }
   return text;
 }
 
-std::int64_t full_kv_requests(const ScenarioPlan& plan) {
+std::int64_t full_kv_requests(const ExportedPlan& plan) {
   const std::optional<OperatingPoint> point =
-      plan.optimum.x == 0 && plan.optimum.c >= 1 ? std::optional(plan.optimum) : plan.full_kv;
+      plan.point.x == 0 && plan.point.c >= 1 ? std::optional(plan.point) : plan.full_kv;
   return point ? std::max<std::int64_t>(1, point->batch.requests()) : 1;
 }
 
-bool uses_host_memory(const scenario::Scenario& s, const ScenarioPlan& plan) {
-  return s.serving.prefill == serving::PrefillKind::stored || plan.optimum.batch.B_c > 0;
+bool uses_host_memory(const scenario::Scenario& s, const ExportedPlan& plan) {
+  return s.serving.prefill == serving::PrefillKind::stored || plan.point.batch.B_c > 0;
 }
 
 std::int64_t longest_request(const scenario::Scenario& s) {

@@ -3,15 +3,32 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "planner/plan/scenario_plan.h"
+#include "planner/simulated/simulated_search.h"
 #include "sim/scenario/scenario.h"
 
 namespace kvsim::planner {
+
+/// The plan that an engine is configured by.
+struct ExportedPlan {
+  OperatingPoint point;
+  bool open_batch = false;                ///< as many requests as fit, in place of the point's batch
+  std::optional<OperatingPoint> full_kv;  ///< none: not even one full KV fits
+  std::string found;                      ///< "18.61 tokens/s by the closed forms (rings)"
+  std::string full_kv_found;              ///< the same of the full-KV baseline; empty: none fits
+
+  /// "80 requests", "as many requests as fit".
+  [[nodiscard]] std::string requests() const;
+};
+
+/// The plan that won by simulation where there is one, else the optimum of the closed forms.
+[[nodiscard]] ExportedPlan exported_plan(const ScenarioPlan& plan, const std::optional<SimulatedPlan>& simulated);
 
 struct EngineExport {
   std::string_view name;         ///< as asked for: "vllm"
@@ -19,7 +36,7 @@ struct EngineExport {
   std::string_view description;  ///< one line
   /// The file's text. Every value in it says where it comes from, and what the engine cannot express is said in
   /// comments, with what it would need. Values are rounded to the safe side: memory and requests down.
-  std::string (*write)(const scenario::Scenario& scenario, const ScenarioPlan& plan);
+  std::string (*write)(const scenario::Scenario& scenario, const ExportedPlan& plan);
 };
 
 [[nodiscard]] std::span<const EngineExport* const> engine_exports();
@@ -28,7 +45,7 @@ struct EngineExport {
 [[nodiscard]] const EngineExport* find_engine_export(std::string_view name);
 
 /// The text of one engine. Throws schema::InputError for an unknown one.
-[[nodiscard]] std::string export_plan(const scenario::Scenario& scenario, const ScenarioPlan& plan,
+[[nodiscard]] std::string export_plan(const scenario::Scenario& scenario, const ExportedPlan& plan,
                                       std::string_view engine);
 
 // What every engine's file says of a plan, in comments, and the figures that several of them need.
@@ -38,18 +55,18 @@ struct EngineExport {
 [[nodiscard]] std::string comment(std::string_view text, std::string_view indent = "");
 
 /// What the file is, of which scenario and plan, and `checked`: against what its options were checked.
-[[nodiscard]] std::string heading(const scenario::Scenario& scenario, const ScenarioPlan& plan, std::string_view engine,
+[[nodiscard]] std::string heading(const scenario::Scenario& scenario, const ExportedPlan& plan, std::string_view engine,
                                   std::string_view checked);
 
 /// What engines cannot express of this plan, and what each would need.
-[[nodiscard]] std::string left_out(const scenario::Scenario& scenario, const ScenarioPlan& plan);
+[[nodiscard]] std::string left_out(const scenario::Scenario& scenario, const ExportedPlan& plan);
 
 /// Requests at once that an engine without compressed KV can hold: the plan's own batch where it decodes with the full
 /// KV, else that of the full-KV baseline; at least 1.
-[[nodiscard]] std::int64_t full_kv_requests(const ScenarioPlan& plan);
+[[nodiscard]] std::int64_t full_kv_requests(const ExportedPlan& plan);
 
 /// Whether KV lives in host memory: prompts are stored there, or the plan offloads.
-[[nodiscard]] bool uses_host_memory(const scenario::Scenario& scenario, const ScenarioPlan& plan);
+[[nodiscard]] bool uses_host_memory(const scenario::Scenario& scenario, const ExportedPlan& plan);
 
 /// The longest prompt and output that the workload has, in tokens; the model's own limit where it has none.
 [[nodiscard]] std::int64_t longest_request(const scenario::Scenario& scenario);

@@ -2,10 +2,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "models/schema/error.h"
@@ -51,7 +53,10 @@ class ExportTest : public ::testing::Test {
 struct Planned {
   scenario::Scenario scenario;
   ScenarioPlan plan;
-  [[nodiscard]] std::string write(std::string_view engine) const { return export_plan(scenario, plan, engine); }
+  std::optional<SimulatedPlan> simulated{};
+  [[nodiscard]] std::string write(std::string_view engine) const {
+    return export_plan(scenario, exported_plan(plan, simulated), engine);
+  }
 };
 
 Planned planned(const std::vector<std::string>& overrides = {}) {
@@ -103,6 +108,58 @@ TEST_F(ExportTest, WhatCannotBeExpressedIsSaid) {
       EXPECT_NE(text.find(said), std::string::npos) << engine->name << ": " << said;
     }
   }
+}
+
+TEST_F(ExportTest, ThePlanThatWonBySimulationIsWritten) {
+  Planned p = offloading();
+  SimulatedCandidate best{"beside a better one", p.plan.optimum, true, std::nullopt, {2000}, false};
+  best.point.x = p.plan.optimum.x + 1;
+  best.point.c = 0.5;
+  p.simulated = SimulatedPlan{{best}, {}, engine::ConfidenceInterval{}, std::nullopt, 1, false};
+  p.simulated->throughput.mean = 2000;
+  p.simulated->full_kv->mean = 1000;
+  for (const EngineExport* engine : engine_exports()) {
+    const std::string text = p.write(engine->name);
+    for (const std::string& said :
+         {fmt::format("Plan: x = {}, c = 0.5, as many requests as fit at once; 2000 tokens/s simulated.", best.point.x),
+          fmt::format("drafting {} tokens", best.point.x), std::string("keep ratio 0.5 by kvzip"),
+          std::string("baseline of the plan: 1000 tokens/s simulated.")}) {
+      EXPECT_NE(text.find(said), std::string::npos) << said << "\n" << text;
+    }
+    EXPECT_EQ(text.find("closed forms"), std::string::npos) << text;
+  }
+}
+
+// Words of comments that begin with a section of a scenario and have a dot are keys.
+TEST_F(ExportTest, EveryKeyThatIsNamedExists) {
+  std::set<std::string> known, sections;
+  for (const schema::FieldInfo& section : scenario::scenario_schema().info().fields) {
+    sections.insert(section.name);
+    if (!section.object) continue;
+    const auto add = [&known](auto self, const schema::ObjectInfo& info, const std::string& prefix) -> void {
+      for (const schema::FieldInfo& field : info.fields) {
+        known.insert(prefix + field.name);
+        if (field.object) self(self, *field.object, prefix + field.name + ".");
+      }
+    };
+    add(add, *section.object, section.name + ".");
+  }
+  std::size_t named = 0;
+  for (const std::vector<std::string>& overrides : {std::vector<std::string>{},
+                                                    {"schedule.block_size=24 tokens"},
+                                                    {"model={base: llama-3.1-8b, kv_bytes_per_element: 1}"}}) {
+    for (const EngineExport* engine : engine_exports()) {
+      std::istringstream words(planned(overrides).write(engine->name));
+      for (std::string word; words >> word;) {
+        word.erase(word.find_last_not_of(",.;:") + 1);
+        const std::size_t dot = word.find('.');
+        if (dot == std::string::npos || !sections.contains(word.substr(0, dot))) continue;
+        EXPECT_TRUE(known.contains(word)) << engine->name << ": " << word;
+        ++named;
+      }
+    }
+  }
+  EXPECT_GT(named, 10U);
 }
 
 TEST_F(ExportTest, EverySettingSaysWhereItComesFrom) {

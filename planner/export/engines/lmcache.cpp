@@ -24,7 +24,7 @@ std::int64_t chunk_tokens(std::int64_t block) {
   return std::max<std::int64_t>(1, kChunkTokens / block) * block;
 }
 
-std::string write_lmcache(const scenario::Scenario& s, const ScenarioPlan& plan) {
+std::string write_lmcache(const scenario::Scenario& s, const ExportedPlan& plan) {
   const serving::ServingConfig& c = s.serving;
   const auto gpus = static_cast<double>(c.cluster.parallel.tensor);
   const bool host = uses_host_memory(s, plan);
@@ -33,7 +33,7 @@ std::string write_lmcache(const scenario::Scenario& s, const ScenarioPlan& plan)
   std::string text = heading(s, plan, "LMCache", kCheckedLmcache) + "#\n" + left_out(s, plan);
   if (!host) text += comment("The plan keeps no KV in host memory: this file switches that off.");
   text += "\n";
-  text += setting("LMCache's default, in whole blocks of schedule.block_tokens",
+  text += setting("LMCache's default, in whole blocks of schedule.block_size",
                   fmt::format("chunk_size: {}", chunk_tokens(c.schedule.block_tokens)));
   text += setting("plan: KV in host memory", fmt::format("local_cpu: {}", host));
   if (host) {
@@ -41,9 +41,9 @@ std::string write_lmcache(const scenario::Scenario& s, const ScenarioPlan& plan)
                                 "processes of a replica has a pool of this size",
                                 c.cluster.parallel.tensor),
                     fmt::format("max_local_cpu_size: {:.1f}", size));
-    text += setting(plan.optimum.x > 0 ? "plan: generated tokens go to host memory too"
-                                       : "plan: prompts alone are kept in host memory",
-                    fmt::format("save_decode_cache: {}", plan.optimum.x > 0));
+    text += setting(plan.point.x > 0 ? "plan: generated tokens go to host memory too"
+                                     : "plan: prompts alone are kept in host memory",
+                    fmt::format("save_decode_cache: {}", plan.point.x > 0));
   }
   if (c.decode.compressor.name.starts_with("cachegen")) {
     text += setting("scenario: compressor cachegen, which LMCache applies to what it sends to a remote store",

@@ -59,15 +59,15 @@ double utilisation(double fraction) {
   return std::floor(fraction * kUtilisationSteps + 1e-9) / kUtilisationSteps;
 }
 
-void add_requests(Arguments& args, const ScenarioPlan& plan) {
+void add_requests(Arguments& args, const ExportedPlan& plan) {
   const std::int64_t requests = full_kv_requests(plan);
-  const std::int64_t planned = plan.optimum.batch.requests();
+  const bool planned = plan.point.x == 0 || (!plan.open_batch && requests == plan.point.batch.requests());
   args.add(fmt::format("--max-num-seqs {}", requests),
-           requests == planned
+           planned
                ? "plan: requests at once"
-               : fmt::format("plan: full-KV requests that fit at once. The {} of the plan fit with compressed KV only; "
-                             "more than fit would be preempted and computed again",
-                             planned));
+               : fmt::format("plan: full-KV requests that fit at once. Those of the plan ({}) fit with compressed KV "
+                             "only; more than fit would be preempted and computed again",
+                             plan.requests()));
 }
 
 void add_lengths(Arguments& args, const scenario::Scenario& s) {
@@ -82,13 +82,13 @@ void add_lengths(Arguments& args, const scenario::Scenario& s) {
            "scenario: schedule.max_batched_tokens");
 }
 
-void add_kv(Arguments& args, const scenario::Scenario& s, const ScenarioPlan& plan) {
+void add_kv(Arguments& args, const scenario::Scenario& s, const ExportedPlan& plan) {
   const serving::ServingConfig& c = s.serving;
   const std::int64_t block = c.schedule.block_tokens;
   if (std::find(kBlockSizes.begin(), kBlockSizes.end(), block) != kBlockSizes.end()) {
-    args.add(fmt::format("--block-size {}", block), "scenario: schedule.block_tokens");
+    args.add(fmt::format("--block-size {}", block), "scenario: schedule.block_size");
   } else {
-    args.say(fmt::format("schedule.block_tokens is {}, which not every attention backend has: left to vLLM", block));
+    args.say(fmt::format("schedule.block_size is {}, which not every attention backend has: left to vLLM", block));
   }
   if (c.model.kv_bytes_per_element == 1.0) {
     args.add("--kv-cache-dtype fp8", "scenario: model.kv_bytes_per_element is 1");
@@ -99,7 +99,7 @@ void add_kv(Arguments& args, const scenario::Scenario& s, const ScenarioPlan& pl
   }
 }
 
-std::string write_vllm(const scenario::Scenario& s, const ScenarioPlan& plan) {
+std::string write_vllm(const scenario::Scenario& s, const ExportedPlan& plan) {
   const serving::ServingConfig& c = s.serving;
   Arguments args;
   args.add(fmt::format("--tensor-parallel-size {}", c.cluster.parallel.tensor),

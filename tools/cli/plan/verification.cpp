@@ -78,9 +78,9 @@ planner::PlanRequest request_of(const PlanOptions& options) {
 
 std::vector<PlanFile> exported(const results::PlanOutcome& outcome, const PlanOptions& options) {
   std::vector<PlanFile> files;
+  const planner::ExportedPlan plan = planner::exported_plan(outcome.plan, outcome.simulated);
   for (const std::string& name : options.engines) {
-    const PlanFile file{planner::find_engine_export(name)->file,
-                        planner::export_plan(outcome.scenario, outcome.plan, name)};
+    const PlanFile file{planner::find_engine_export(name)->file, planner::export_plan(outcome.scenario, plan, name)};
     if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
   }
   return files;
