@@ -296,16 +296,20 @@ std::vector<std::string> reuse_notes(const std::vector<Outcome>& outcomes) {
 
 enum class Compares { decode, placement, prefill };
 
-Compares what(const Comparison& comparison) {
-  const scenario::Scenario& first = comparison.outcomes.front().scenario;
+Compares what(const Outcomes& outcomes) {
+  const scenario::Scenario& first = outcomes.front().scenario;
   if (first.workload.chunks) return Compares::prefill;
   return first.serving.placement ? Compares::placement : Compares::decode;
 }
 
 }  // namespace
 
+std::string compared_ttft(const std::vector<Outcome>& outcomes) {
+  return what(outcomes) == Compares::decode ? "latency_s.ttft.p50" : "latency_s.ttft.mean";
+}
+
 std::vector<Column> columns_of(const Comparison& comparison) {
-  switch (what(comparison)) {
+  switch (what(comparison.outcomes)) {
     case Compares::prefill:
       return reuse_columns(comparison);
     case Compares::placement:
@@ -317,7 +321,7 @@ std::vector<Column> columns_of(const Comparison& comparison) {
 }
 
 std::vector<std::string> column_notes(const Comparison& comparison) {
-  switch (what(comparison)) {
+  switch (what(comparison.outcomes)) {
     case Compares::prefill:
       return reuse_notes(comparison.outcomes);
     case Compares::placement:

@@ -72,6 +72,9 @@ KeyList comparison_keys();
 /// What they mean, without their marks.
 [[nodiscard]] std::vector<std::string> column_notes(const Comparison& comparison);
 
+/// The time to the first token that a comparison of these outcomes prints first: "latency_s.ttft.p50", or of the mean.
+[[nodiscard]] std::string compared_ttft(const std::vector<Outcome>& outcomes);
+
 /// Whether the times of those requests that finished say something of all: fewer than half are the quick ones.
 [[nodiscard]] bool most_finished(const serving::Measurements& measured);
 [[nodiscard]] std::vector<Competitor> competitors_of(const std::vector<Outcome>& outcomes);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "tools/results/comparison.h"
 #include "tools/results/metrics.h"
 #include "tools/results/numbers.h"
 
@@ -25,34 +26,42 @@ std::string name_of(const Outcome& outcome) {
   return outcome.policy.empty() ? outcome.scenario.name : outcome.policy;
 }
 
-/// A figure that alternatives compete in, and the error that speaks of it.
+/// A figure that alternatives compete in, and the error that is of it.
 struct Compared {
-  std::string_view key, words;
+  std::string key;
+  std::string_view words;
   ErrorFigure error;
+  bool latency = true;  ///< of requests that finished
 };
-constexpr std::array<Compared, 3> kCompared{{
-    {"throughput.output_tokens_per_s", "output tokens/s", &FigureErrors::e2e},
-    {"latency_s.tpot.mean", "time per output token", &FigureErrors::tpot},
-    {"latency_s.ttft.mean", "time to first token", &FigureErrors::ttft},
-}};
 
-/// "Even in output tokens/s, closer than 1.4x to the best: a, b"; empty where nothing is.
+/// As a comparison prints them.
+std::vector<Compared> compared(const std::vector<Outcome>& outcomes) {
+  const std::string ttft = compared_ttft(outcomes);
+  return {
+      {"throughput.output_tokens_per_s", "output tokens/s", &FigureErrors::e2e, false},
+      {"latency_s.tpot.mean", "mean time per output token", &FigureErrors::tpot},
+      {ttft, ttft.ends_with("mean") ? "mean time to first token" : "median time to first token", &FigureErrors::ttft}};
+}
+
+/// "Even in output tokens/s, closer than 1.4x to the best: a, b"; empty where nothing is. Of what is compared alone.
 std::string even_words(const std::vector<Outcome>& outcomes, const Compared& figure) {
   const double apart = even_below(StatedErrors::built_in(), figure.error, kErrorConfidence);
-  std::vector<double> values;
-  for (const Outcome& o : outcomes) values.push_back(Figures(o).at(figure.key));
+  const std::vector<Competitor> rows = competitors_of(outcomes);
   const bool less = less_is_better(figure.key);
+  std::vector<std::pair<double, std::string>> values;
   double best = 0;
-  for (const double v : values) {
-    if (std::isfinite(v) && v > 0 && (best == 0 || (less ? v < best : v > best))) best = v;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const double v = Figures(outcomes[i]).at(figure.key);
+    if (!std::isfinite(v) || !(v > 0) || !rows[i].served || (figure.latency && !rows[i].all_finished)) continue;
+    if (best == 0 || (less ? v < best : v > best)) best = v;
+    values.emplace_back(v, name_of(outcomes[i]));
   }
   std::vector<std::string> even;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!(values[i] > 0) || !std::isfinite(values[i])) continue;
-    if (std::max(values[i], best) / std::min(values[i], best) < apart) even.push_back(name_of(outcomes[i]));
+  for (auto& [v, name] : values) {
+    if (std::max(v, best) / std::min(v, best) < apart) even.push_back(std::move(name));
   }
   if (even.size() < 2) return {};
-  return fmt::format("Even in {}, closer than {}: {}", figure.words, factor(apart), fmt::join(even, ", "));
+  return fmt::format("Even in {}, closer than {} to the best: {}", figure.words, factor(apart), fmt::join(even, ", "));
 }
 
 /// A number of the stated error.
@@ -145,7 +154,7 @@ std::vector<std::string> how_sure(const std::vector<Outcome>& outcomes) {
   }
   if (!unknown.empty()) lines.push_back(unknown_words(unknown));
   if (outcomes.size() > 1) {
-    for (const Compared& figure : kCompared) add(lines, even_words(outcomes, figure));
+    for (const Compared& figure : compared(outcomes)) add(lines, even_words(outcomes, figure));
   }
   return lines;
 }
