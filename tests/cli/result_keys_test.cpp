@@ -28,10 +28,11 @@ class ResultKeysTest : public Workspace {
 };
 
 void expect_result_keys(const Json& r) {
-  EXPECT_EQ(keys(r),
-            (Keys{"schema_version", "kvsim_version", "scenario",    "seed",       "requests", "throughput", "cost",
-                  "latency_s",      "slo",           "speculation", "quality",    "gpu",      "links",      "tiers",
-                  "iterations",     "engine",        "percentiles", "confidence", "timeline", "details"}));
+  EXPECT_EQ(
+      keys(r),
+      (Keys{"schema_version", "kvsim_version", "scenario",    "seed",        "requests",   "throughput", "cost",
+            "latency_s",      "slo",           "speculation", "quality",     "complexity", "gpu",        "links",
+            "tiers",          "iterations",    "engine",      "percentiles", "confidence", "timeline",   "details"}));
   EXPECT_EQ(keys(r["requests"]), (Keys{"arrived", "completed", "refused", "running", "unsteady_state"}));
   EXPECT_EQ(keys(r["throughput"]),
             (Keys{"output_tokens_per_s", "total_tokens_per_s", "requests_per_s", "output_tokens_per_s_per_gpu"}));
@@ -48,6 +49,7 @@ void expect_result_keys(const Json& r) {
     EXPECT_EQ(keys(r["speculation"]["draft_length"]), (Keys{"policy", "mean", "p10", "p90", "regret"}));
   }
   EXPECT_EQ(keys(r["quality"]), (Keys{"mean_score", "expected_kl_nats", "lossless"}));
+  EXPECT_EQ(keys(r["complexity"]), (Keys{"mechanisms", "tiers", "memory_bytes"}));
   EXPECT_EQ(keys(r["gpu"]), (Keys{"busy_fraction", "hbm_peak_bytes", "hbm_mean_bytes", "bound_by"}));
   EXPECT_EQ(keys(r["gpu"]["bound_by"]), (Keys{"hbm_bandwidth", "compute", "link", "idle"}));
   for (const auto& [name, link] : r["links"].items()) {

@@ -104,30 +104,30 @@ TEST(SweepRanking, WhatMeetsTheObjectivesComesFirstThenTheMeanTtftOfAnOpenLoop) 
                             asked(3, 1, 0.1, "0.5"), asked(4, 2.1, 0.1, "0.995"), asked(5, 2.2, 0.05, "1")});
   EXPECT_EQ(r.order, (Rows{2, 4, 5, 0, 1, 3}));
   EXPECT_EQ(r.meeting, 4U);
-  EXPECT_EQ(r.even, Rows{4});  // 0.1 apart, of intervals of 0.1 each; the next is 0.2 apart, more than 0.11
-  EXPECT_TRUE(r.best(2) && r.best(4));
-  EXPECT_FALSE(r.best(5) || r.best(1));
+  EXPECT_EQ(r.best.even, Rows{4});  // 0.1 apart, of intervals of 0.1 each; the next is 0.2 apart, more than 0.11
+  EXPECT_TRUE(r.marked(2) && r.marked(4));
+  EXPECT_FALSE(r.marked(5) || r.marked(1));
 }
 
 TEST(SweepRanking, WhereNoneMeetsThemTheNearestComesFirst) {
   const Ranking r = ranked({asked(0, 1, 9, "0.5"), asked(1, 3, 9, "0.7")});
   EXPECT_EQ(r.order, (Rows{1, 0}));
   EXPECT_EQ(r.meeting, 0U);
-  EXPECT_EQ(r.even, Rows{});  // they are told apart by their objectives
+  EXPECT_EQ(r.best.even, Rows{});  // they are told apart by their objectives
 }
 
 TEST(SweepRanking, WithoutObjectivesTheFigureAloneCountsAndAllMayBeEven) {
   const Ranking r = ranked({asked(0, 2, 1, "1"), asked(1, 1.5, 1, "1")}, "arrivals: {rate: 1/s}", "");
-  EXPECT_EQ(r.order, (Rows{1, 0}));
+  EXPECT_EQ(r.order, (Rows{0, 1}));  // of what is even the first
   EXPECT_EQ(r.meeting, std::nullopt);
   EXPECT_TRUE(r.all_even());
-  EXPECT_FALSE(r.best(0) || r.best(1));  // chance may have chosen
+  EXPECT_FALSE(r.marked(0) || r.marked(1));  // chance may have chosen
 }
 
 TEST(SweepRanking, AScenarioWithoutObjectivesHasNoneToMeet) {
   const Ranking r = ranked({asked(0, 2, 0.1, "1"), asked(1, 1, 0.1, "1")}, "arrivals: {rate: 1/s}", "");
   EXPECT_EQ(r.meeting, std::nullopt);
-  EXPECT_TRUE(r.best(1));
+  EXPECT_TRUE(r.marked(1));
 }
 
 // cost.usd_per_1m_output_tokens of equal machines is as uncertain as their tokens/s.
@@ -145,9 +145,9 @@ TEST(SweepRanking, WhatIsDividedByTokensIsAsUncertainAsThey) {
     return ranking_of(sweep, FigureTable(sweep));
   };
   const Ranking r = by_cost({costs(0, 0.30, 2), costs(1, 0.305, 2), costs(2, 0.32, 2)});
-  EXPECT_EQ(r.even, std::vector<std::size_t>{1});  // 0.6 and 0.61 cents together make 0.86
-  EXPECT_TRUE(r.with_interval);
-  EXPECT_FALSE(r.best(2));
+  EXPECT_EQ(r.best.even, std::vector<std::size_t>{1});  // 0.6 and 0.61 cents together make 0.86
+  EXPECT_TRUE(r.best.with_interval);
+  EXPECT_FALSE(r.marked(2));
 }
 
 TEST(SweepRanking, WhatPrintsAlikeIsEvenAndAFigureWithoutIntervalSaysSo) {
@@ -158,8 +158,8 @@ TEST(SweepRanking, WhatPrintsAlikeIsEvenAndAFigureWithoutIntervalSaysSo) {
   Sweep sweep = sweep_of({shares(0, 1), shares(1, 0.99999999), shares(2, 0.9)}, 3);
   sweep.metric = "slo.attainment";
   const Ranking r = ranking_of(sweep, FigureTable(sweep));
-  EXPECT_EQ(r.even, std::vector<std::size_t>{1});
-  EXPECT_FALSE(r.with_interval);
+  EXPECT_EQ(r.best.even, std::vector<std::size_t>{1});
+  EXPECT_FALSE(r.best.with_interval);
   EXPECT_EQ(sweep_page(sweep).subtitle.back(), "of this figure no interval is known: a small lead may be chance");
 }
 
@@ -168,7 +168,7 @@ TEST(SweepRanking, OfTheTrafficNoPointIsTheBest) {
   sweep.plan.design = planner::sweep::Design::grid({planner::sweep::parse_axis("workload.arrivals.rate=1/s,2/s")});
   sweep.plan.resolved = "workload: {arrivals: {rate: 1/s}}\n";
   sweep = ranked_as_asked(std::move(sweep.plan), std::move(sweep.points));
-  EXPECT_FALSE(ranking_of(sweep, FigureTable(sweep)).best(0));
+  EXPECT_FALSE(ranking_of(sweep, FigureTable(sweep)).marked(0));
   EXPECT_EQ(sweep_page(sweep).subtitle.back(),
             "no point is best: workload.arrivals.rate is the traffic, of which less is always easier");
 }
@@ -185,14 +185,14 @@ TEST(SweepRanking, WhatIsInNoSteadyStateIsBehindAndIsNotMarked) {
   const Ranking r = ranked(points);
   EXPECT_EQ(r.order, (Rows{1, 3, 0, 2}));
   EXPECT_EQ(r.meeting, 1U);
-  EXPECT_EQ(r.even, Rows{});
-  EXPECT_TRUE(r.best(1));
-  EXPECT_FALSE(r.best(0) || r.best(2) || r.best(3));
+  EXPECT_EQ(r.best.even, Rows{});
+  EXPECT_TRUE(r.marked(1));
+  EXPECT_FALSE(r.marked(0) || r.marked(2) || r.marked(3));
   const Ranking none = ranked({points[0], points[2]});
   EXPECT_EQ(none.order, (Rows{0, 1}));
   EXPECT_EQ(none.meeting, 0U);
-  EXPECT_FALSE(none.best(0) || none.best(1));
-  EXPECT_TRUE(ranked({unsteady(asked(5, 1, 0.1, "1")), points[1]}, "closed: {concurrency: 3}").best(0))
+  EXPECT_FALSE(none.marked(0) || none.marked(1));
+  EXPECT_TRUE(ranked({unsteady(asked(5, 1, 0.1, "1")), points[1]}, "closed: {concurrency: 3}").marked(0))
       << "no more wait than there are clients";
   const Ranking without = ranked({unsteady(asked(0, 1, 0.1, "null")), asked(1, 3, 0.1, "null")});
   EXPECT_EQ(without.order, (Rows{1, 0}));
@@ -230,7 +230,7 @@ TEST(SweepRanking, WhoIsBehindForWantOfASteadyStateIsSaid) {
 TEST(SweepRanking, AClosedLoopIsRankedByItsTokens) {
   const Ranking r = ranked({asked(0, 1, 0, "1"), asked(1, 2, 0, "1")}, "closed: {concurrency: 3}");
   EXPECT_EQ(r.order, (Rows{1, 0}));
-  EXPECT_EQ(r.even, Rows{});  // no interval is known of it
+  EXPECT_EQ(r.best.even, Rows{});  // no interval is known of it
 }
 
 TEST(SweepMetric, NeedsADirection) {
@@ -357,7 +357,8 @@ TEST(SweepFigures, LongTablesShowTheBestAndSaySo) {
   EXPECT_EQ(page.tables.front().title, "The best 20 of 41 points");
   ASSERT_EQ(page.tables.front().rows.size(), 20U);
   EXPECT_EQ(page.tables.front().rows.front()[0], "*");
-  EXPECT_EQ(page.tables.front().rows.front()[1], "40");
+  EXPECT_EQ(page.tables.front().rows[0][1], "37");  // even with 40, and before it
+  EXPECT_EQ(page.tables.front().rows[1][1], "40");
   for (std::size_t i = 0; i < 41; ++i) points[i].fallbacks = {fmt::format("{} iterations", i)};
   const std::vector<List> lists = sweep_page(sweep_of(points, 41)).lists;
   EXPECT_EQ(lists[2].items.front(), "a.b=1: 0 iterations");
@@ -386,24 +387,20 @@ TEST(SweepQuality, OfTheBestIsSaidAndTheFirstLosslessPointIsNamed) {
   EXPECT_EQ(page.tables.front().header[column], "quality");
   const std::vector<std::string> expected{"lossless", "0.985", "KL 25.80", "lossless", "lossy"};
   for (std::size_t row = 0; row < 5; ++row) EXPECT_EQ(page.tables.front().rows[row][column].text, expected[row]);
-  EXPECT_TRUE(has(page.subtitle, "point 1 (a.b=2) with 40.00, output lossy: task score 0.985 of the full KV's"));
+  const std::string differs = "its output differs from that of full-KV decoding: ";
+  EXPECT_TRUE(has(page.subtitle, "point 1 (a.b=2) with 40.00; " + differs + "task score 0.985 of the full KV's"));
   EXPECT_TRUE(has(page.subtitle, "the first whose output is that of full-KV decoding: point 3 (a.b=4) with 20.00"));
   EXPECT_EQ(Json::parse(sweep_json(sweep))["best"]["lossless_index"], 3);
 
   sweep.points[1] = point(1, "1", lossless);
   page = sweep_page(sweep);
-  EXPECT_TRUE(has(page.subtitle, "point 2 (a.b=3) with 30.00, output lossy: 25.80 nats a request from the full KV's"));
+  EXPECT_TRUE(has(page.subtitle, "point 2 (a.b=3) with 30.00; " + differs + "25.80 nats a request"));
   sweep.points[2] = point(2, "1", lossless);
   page = sweep_page(sweep);
-  EXPECT_FALSE(has(page.subtitle, "lossy") || has(page.subtitle, "full-KV decoding"));
+  EXPECT_FALSE(has(page.subtitle, "differs") || has(page.subtitle, "full-KV decoding"));
   EXPECT_FALSE(Json::parse(sweep_json(sweep))["best"].contains("lossless_index"));
   sweep.points[4] = point(4, "5", lossless);
   EXPECT_EQ(sweep_page(sweep).tables.front().header.size(), column);
-}
-
-/// Of a score with a floor of quality, by how much it is below that, and a share of requests that met the objectives.
-std::string scored(const std::string& score, const std::string& below, const std::string& met = "1") {
-  return quality("false", score) + fmt::format(R"(,"slo":{{"attainment":{},"below_quality_floor":{}}})", met, below);
 }
 
 Sweep asked_for(const std::vector<planner::sweep::PointResult>& points, const std::string& axis = "a.b=1,2,3,4",
@@ -412,6 +409,66 @@ Sweep asked_for(const std::vector<planner::sweep::PointResult>& points, const st
   sweep.plan.resolved = fmt::format("workload:\n  {}\nslo: {{ttft_p99: 2 s}}\n", workload);
   sweep.plan.design = planner::sweep::Design::grid({planner::sweep::parse_axis(axis)});
   return ranked_as_asked(std::move(sweep.plan), std::move(sweep.points));
+}
+
+// The best lossless point is the best, what is faster is named beside it; by a metric that was asked for it is not.
+TEST(SweepQuality, ComesFirstUnlessAMetricIsAskedFor) {
+  const std::string lossless = quality("true", "1.0", "0.0");
+  Sweep sweep = sweep_of({point(0, "10", lossless), point(1, "40", quality("false", "0.985")),
+                          point(2, "30", quality("false", "0.995")), point(3, "20", lossless)},
+                         4);
+  sweep.quality_first = true;
+  EXPECT_EQ(ranking_of(sweep, FigureTable(sweep)).order, (Rows{3, 1, 2, 0}));
+  const Page page = sweep_page(sweep);
+  EXPECT_TRUE(has(page.subtitle, "best with lossless output, by the highest throughput.output_tokens_per_s: point 3"));
+  EXPECT_TRUE(has(page.subtitle, "at a task score of 0.99 or more: point 2 (a.b=3) with 30.00; its output differs"));
+  EXPECT_TRUE(has(page.subtitle, "whatever the quality: point 1 (a.b=2) with 40.00; its output differs"));
+  const Json best = Json::parse(sweep_json(sweep))["best"];
+  EXPECT_EQ(best["index"], 3);
+  EXPECT_EQ(best["any_quality_index"], 1);
+  EXPECT_FALSE(best.contains("lossless_index"));
+  sweep.points[1].result.insert(1, R"("slo":{"below_quality_floor":0.0},)");
+  EXPECT_EQ(ranking_of(sweep, FigureTable(sweep)).order.front(), 1) << "it reaches the floor, which is enough";
+  sweep.quality_first = false;
+  EXPECT_EQ(ranking_of(sweep, FigureTable(sweep)).order.front(), 1);
+}
+
+// Two memories: the dearer one's share and latency are better in digits that are not printed.
+TEST(SweepRanking, OfWhatMissesTheObjectivesAlikeTheCheaperIsTheBest) {
+  const auto at = [](std::size_t number, const char* met, const char* ttft, const char* usd) {
+    return planner::sweep::PointResult{
+        number, "",
+        fmt::format(R"({{"slo":{{"attainment":{}}},"latency_s":{{"ttft":{{"mean":{}}}}},)"
+                    R"("cost":{{"usd_per_hour":{}}},"confidence":{{}}}})",
+                    met, ttft, usd)};
+  };
+  Sweep sweep = asked_for(
+      {at(0, "0.9581", "0.89130", "12.19"), at(1, "0.9583", "0.89112", "20.14"), at(2, "0.9601", "0.9", "30")},
+      "cluster.host.memory=256GB,1TB,2TB", "arrivals: {rate: 1/s}");
+  sweep.points.pop_back();
+  const Ranking r = ranking_of(sweep, FigureTable(sweep));
+  EXPECT_EQ(r.order, (Rows{0, 1}));
+  EXPECT_EQ(r.best.even, Rows{1});
+  EXPECT_EQ(r.best.by, TieBreak::cheaper);
+  sweep.points.push_back(at(2, "0.9601", "0.9", "30"));
+  EXPECT_EQ(ranking_of(sweep, FigureTable(sweep)).order, (Rows{2, 1, 0})) << "96.0 % is more than 95.8 %";
+  sweep.points[2] = at(2, "0.9579", "0.8910", "5");
+  const std::vector<std::string> said = sweep_page(sweep).subtitle;
+  EXPECT_TRUE(has(said, "even with it, as printed: points 0, 1; of these it is the cheapest"));
+}
+
+TEST(SweepPage, WithoutObjectivesNothingIsInSlo) {
+  const auto headings = [](const char* met) {
+    const Sweep sweep = sweep_of({point(0, "10", fmt::format(R"(,"slo":{{"attainment":{}}})", met))}, 1);
+    return sweep_page(sweep).tables.front().header;
+  };
+  EXPECT_TRUE(has(headings("0.5"), "in SLO"));
+  EXPECT_FALSE(has(headings("null"), "in SLO"));
+}
+
+/// Of a score with a floor of quality, by how much it is below that, and a share of requests that met the objectives.
+std::string scored(const std::string& score, const std::string& below, const std::string& met = "1") {
+  return quality("false", score) + fmt::format(R"(,"slo":{{"attainment":{},"below_quality_floor":{}}})", met, below);
 }
 
 Rows order_of(const Sweep& sweep) {
@@ -461,7 +518,7 @@ TEST(SweepRanking, OfWhatIsAskedForNoValueIsAChoice) {
     const Sweep sweep = asked_for(points, path + "=1,2");
     const Ranking ranking = ranking_of(sweep, FigureTable(sweep));
     EXPECT_EQ(ranking.given, std::vector<std::string>{path});
-    EXPECT_FALSE(ranking.best(1)) << path;
+    EXPECT_FALSE(ranking.marked(1)) << path;
     const std::string why = "no point is best: " + path + " is what is asked for, and no choice";
     EXPECT_TRUE(has(sweep_page(sweep).subtitle, why));
     const Page none = sweep_page(asked_for({points[0]}, path + "=1,2"));
@@ -503,6 +560,11 @@ TEST(Shortfall, UnsteadyComesBeforeTheFloorAndThatBeforeTheObjectives) {
   EXPECT_LT(of("null", "0.0", "null"), of("null", "0.01", "1"));
   EXPECT_EQ(shortfall_of(Json::parse(R"({"slo":{"attainment":null}})"), {}).missed, 1);  // nothing finished
   EXPECT_LT(of("null", "5", "1"), of("null", "null", "1"));
+  EXPECT_EQ(of("null", "0.0", "0.9581"), of("null", "0.0", "0.9583")) << "95.8 % both";
+  EXPECT_EQ(of("null", "0.0131", "1"), of("null", "0.0132", "1"));
+  EXPECT_FALSE(of("null", "0.0", "0.98999").nothing()) << "prints as 99.0 %, and is less";
+  const Json unasked = Json::parse(R"({"slo":{"attainment":null},"latency_s":{"e2e":{"mean":1.5}}})");
+  EXPECT_TRUE(shortfall_of(unasked, all).nothing()) << "requests finished, and nothing is asked of them";
   EXPECT_LT(of("null", "null", "null"), of("\"the queue grows\"", "0.0", "1"));
 }
 

@@ -62,7 +62,7 @@ TEST(Choice, WhereNoPolicyMeetsTheObjectivesTheNearestIsChosenAndThatIsSaid) {
   EXPECT_TRUE(says(f, "No policy meets them for 99.0 % of the requests.")) << f.detail;
   EXPECT_FALSE(says(f, "outside of the objectives")) << f.detail;
   Json nothing = judged(run_document("nothing_finished", 900), 0);
-  nothing["slo"]["attainment"] = nullptr;
+  nothing["slo"]["attainment"] = nothing["latency_s"]["e2e"]["mean"] = nullptr;
   EXPECT_EQ(policy_of({judged(run_document("full_kv", 100), 0.98), nothing}).answer, "full_kv");
   EXPECT_TRUE(says(policy_of({nothing}), "\nNone of the requests under nothing_finished met the objectives"));
 }
@@ -122,18 +122,33 @@ TEST(Choice, GoodputIsCountedPerGpu) {
 }
 
 TEST(Choice, WhoPrintsTheSameFigureIsNamed) {
-  const Fact f = policy_of({run_document("full_kv", 100), run_document("staggered", 240), run_document("fcfs", 240.01),
-                            run_document("lock_step", 230)});
-  EXPECT_EQ(f.answer, "fcfs");
-  EXPECT_TRUE(says(f, "The same figure: staggered.")) << f.detail;
-  EXPECT_FALSE(says(policy_of({run_document("full_kv", 100), run_document("staggered", 240)}), "The same figure"));
+  const auto without_interval = [](const char* policy, double tokens_per_s) {
+    Json run = run_document(policy, tokens_per_s);
+    run["confidence"] = Json::object();
+    return run;
+  };
+  const Fact f = policy_of({without_interval("full_kv", 100), without_interval("staggered", 240),
+                            without_interval("fcfs", 240.01), without_interval("lock_step", 230)});
+  EXPECT_EQ(f.answer, "staggered");
+  EXPECT_TRUE(says(f, "\nEven with it, as printed: fcfs; of these it is the simplest.")) << f.detail;
+  EXPECT_FALSE(says(policy_of({run_document("full_kv", 100), run_document("staggered", 240)}), "Even with it"));
 }
 
-TEST(Choice, ADifferenceWithinTheIntervalsMayBeChance) {
-  // ± 10 each: 119 and 100 overlap, 121 and 100 do not.
-  const std::string said = "\nEven with staggered, for the intervals overlap: full_kv. The difference may be chance.\n";
-  EXPECT_TRUE(says(policy_of({run_document("full_kv", 100), run_document("staggered", 119)}), said));
-  EXPECT_FALSE(says(policy_of({run_document("full_kv", 100), run_document("staggered", 121)}), said));
+TEST(Choice, OfADifferenceThatMayBeChanceTheCheaperThenTheSimplerIsChosen) {
+  // ± 10 each, so that 14.1 may be chance.
+  const std::string said = "\nEven with it, within the 95 % intervals: staggered; of these it is the ";
+  const Json full_kv = run_document("full_kv", 100);
+  Json staggered = run_document("staggered", 114);
+  const Fact f = policy_of({full_kv, staggered});
+  EXPECT_EQ(f.answer, "full_kv");
+  EXPECT_TRUE(says(f, said + "simplest.")) << f.detail;
+  EXPECT_EQ(policy_of({full_kv, run_document("staggered", 115)}).answer, "staggered");
+  Json dear = full_kv;
+  dear["cost"]["usd_per_hour"] = 5;
+  staggered["cost"]["usd_per_hour"] = 4;
+  EXPECT_EQ(policy_of({dear, staggered}).answer, "staggered");
+  staggered["cost"]["usd_per_hour"] = 6;
+  EXPECT_TRUE(says(policy_of({dear, staggered}), said + "cheapest."));
 }
 
 TEST(Choice, WhatWasMeasuredInNoSteadyStateIsSaidWithTheAnswerAndWithHowSureItIs) {
@@ -194,8 +209,33 @@ TEST(Choice, AFleetSaysHowManyReplicasTheErrorOfTheModelAsksFor) {
   EXPECT_FALSE(says(only({d}, "How many GPUs?"), "the error of the model"));
   d["configurations"][0]["fleet"]["replicas_with_model_error"] = 3;
   d["configurations"][0]["fleet"]["usd_per_hour_with_model_error"] = 7.5;
-  EXPECT_TRUE(says(only({d}, "How many GPUs?"), "\nAgainst the error of the model itself: 3 replicas, $7.50 an hour."));
+  d["configurations"][0]["model_error"] = "Against the error, 3 replicas: none of them has lossy";
+  d["cheaper_with_model_error"] = "Bought against that error, 1 x h100-sxm is cheaper";
+  const std::string error = "\nAgainst the error, 3 replicas: none of them has lossy.";
+  EXPECT_TRUE(says(only({d}, "How many GPUs?"),
+                   error + "\nThat costs $7.50 an hour.\nBought against that error, 1 x h100-sxm is cheaper."));
+  EXPECT_TRUE(says(only({d}, "How sure is this?"), error));
+  Json one = capacity_document();
+  one["configurations"][0].update({{"model_error", "Against the error, 9 requests/s"}, {"rate_with_model_error", 9}});
+  EXPECT_TRUE(says(only({one}, "How many GPUs?"), "\nAgainst the error, 9 requests/s."));
+  EXPECT_TRUE(only({one}, "How sure is this?").answer.ends_with("; by the model: its error leaves 9.000 requests/s"));
   EXPECT_TRUE(only({d}, "How sure is this?").answer.ends_with("; by the model: its error asks for 3 replicas"));
+}
+
+TEST(Choice, AFleetSaysWhatItsPolicyDecodesWithAndThatItsOutputDiffers) {
+  Json d = fleet_document();
+  d["resolved_scenario"] = "decode: {draft_length: 25, keep_ratio: 0.2}\n";
+  const auto said = [&d](const char* policy) {
+    d["configurations"][0]["policy"] = policy;
+    return only({d}, "How many GPUs?").detail;
+  };
+  EXPECT_EQ(said("full_kv").find("as in the scenario"), std::string::npos);
+  EXPECT_NE(said("draft_verify:staggered").find("\nDrafts as in the scenario: x = 25, c = 0.2."), std::string::npos);
+  EXPECT_EQ(said("lossy").find("Drafts"), std::string::npos);
+  EXPECT_NE(said("lossy").find("\nThe share of the KV that is kept is that of the scenario: c = 0.2."),
+            std::string::npos);
+  d["configurations"][0]["output_differs"] = "its output differs from that of full-KV decoding";
+  EXPECT_NE(said("lossy").find("\nIts output differs from that of full-KV decoding."), std::string::npos);
 }
 
 TEST(Choice, WhatASweepSaysOfTheModelsErrorIsSaid) {
@@ -215,9 +255,9 @@ TEST(Choice, ASingleRunOfWhichNoRequestFinishedSaysSo) {
 
 TEST(Choice, EveryPolicyWhoseIntervalOverlapsThatOfTheChosenOneIsEvenWithIt) {
   const Fact f = policy_of({run_document("full_kv", 100), run_document("a", 225), run_document("b", 240),
-                            run_document("c", 232), run_document("d", 219)});
+                            run_document("c", 232), run_document("d", 227)});
   EXPECT_EQ(f.answer, "b");
-  EXPECT_TRUE(says(f, "\nEven with b, for the intervals overlap: a, c. The differences may be chance.\n")) << f.detail;
+  EXPECT_TRUE(says(f, "\nEven with it, within the 95 % intervals: c, d.\n")) << f.detail;
 }
 
 TEST(Choice, WhatIsOutsideOfTheObjectivesIsNamedOnlyWhereItIsBetter) {
@@ -265,7 +305,7 @@ TEST(Choice, WhatIsBelowTheFloorOfQualityIsBehindTheOthersAndSaysSo) {
   const Fact f = policy_of({low, high});
   EXPECT_EQ(f.answer, "high");
   EXPECT_FALSE(says(f, "quality_floor")) << f.detail;
-  EXPECT_TRUE(says(policy_of({low}), "task score 0.9000 of the full KV, 0.05 below slo.quality_floor."));
+  EXPECT_TRUE(says(policy_of({low}), "task score 0.900 of the full KV's, 0.05 below slo.quality_floor."));
   EXPECT_EQ(policy_of({judged(low, 1), judged(high, 0.5)}).answer, "high");  // quality first, as in sweeps
 }
 

@@ -28,7 +28,7 @@ struct Gain {
 [[nodiscard]] Json capacity_document();
 /// The same with a fleet of two replicas for 100 requests/s.
 [[nodiscard]] Json fleet_document();
-/// A grid of draft length over keep ratio; the last is the best.
+/// A grid of draft length over keep ratio; the last is the best, by more than its interval.
 [[nodiscard]] Json sweep_document(std::size_t draft_lengths = 3, std::size_t keep_ratios = 2);
 /// Two periods of one second: GPU, links, memory and queue.
 [[nodiscard]] Json timeline();

@@ -1,10 +1,16 @@
 // What sweeps answer: by their axes, among the points that meet the objectives, and how sure the best one is.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <random>
+
 #include <fmt/format.h>
 
 #include "tests/report/documents.h"
 #include "tools/report/answers.h"
+#include "tools/results/sweep.h"
 
 namespace kvsim::report::KVSIM_FILE {
 namespace {
@@ -97,12 +103,70 @@ TEST(Swept, WhereLessIsBetterTheLowestIsTheAnswer) {
   EXPECT_EQ(only({d}, kWhichPlan).answer, "draft_length = 1, keep_ratio = 0.1");
 }
 
-TEST(Swept, PointsWithinTheIntervalOfTheBestAreCounted) {
-  // 102 ± 1 holds 101, ± 2 holds 100 too.
+TEST(Swept, PointsThatIntervalsDoNotTellFromTheBestAreNamed) {
+  // Two intervals of 0.71 make 1.004.
   const auto said = [](double half_width) { return only({draft_lengths(half_width)}, kWhichPlan).detail; };
-  EXPECT_NE(said(1.01).find("Its 95 % interval holds 1 other point: chance may have chosen"), std::string::npos);
-  EXPECT_NE(said(2.01).find("Its 95 % interval holds 2 other points: chance may have chosen"), std::string::npos);
-  EXPECT_EQ(said(0.99).find("interval"), std::string::npos);
+  const std::string even = "\nEven with it, within the 95 % intervals: ";
+  EXPECT_NE(said(0.71).find(even + "point 2; of these it is the simplest."), std::string::npos) << said(0.71);
+  EXPECT_NE(said(1.42).find(even + "points 1, 2; of these it is the simplest.\nNo point is the best"),
+            std::string::npos);
+  EXPECT_EQ(said(0.7).find("Even"), std::string::npos);
+}
+
+/// A sweep as kvsim makes it, of points that are alike in many ways.
+results::Sweep random_sweep(std::uint32_t seed) {
+  std::mt19937 random(seed);
+  const auto any = [&random](std::initializer_list<double> values) {
+    return *(values.begin() + random() % values.size());
+  };
+  results::Sweep sweep;
+  sweep.plan.scenario = "random";
+  sweep.plan.resolved = random() % 2 == 0 ? "workload:\n  arrivals: {rate: 1/s}\nslo: {ttft_p99: 1 s}\n"
+                                          : "workload:\n  closed: {concurrency: 4}\n";
+  sweep.plan.design =
+      planner::sweep::Design::grid({planner::sweep::parse_axis("decode.policy=full_kv,lossy,draft_verify"),
+                                    planner::sweep::parse_axis("decode.draft_length=5,10,20")});
+  for (std::size_t i = 0; i < 9; ++i) {
+    Json result;
+    result["throughput"]["output_tokens_per_s"] = any({100, 103, 110});
+    result["latency_s"] = {{"ttft", {{"mean", any({1, 1.1, 2})}}}, {"e2e", {{"mean", 3}}}};
+    result["slo"]["attainment"] = any({1, 0.9581, 0.9583});
+    result["requests"]["unsteady_state"] = random() % 4 == 0 ? "the queue grows" : "";
+    const bool lossless = i / 3 != 1;
+    result["quality"] = {{"lossless", lossless}, {"mean_score", lossless ? 1 : any({0.9, 0.995})}};
+    result["cost"]["usd_per_hour"] = any({2, 2.01, 3});
+    result["complexity"] = {{"mechanisms", i / 3}, {"tiers", 0}, {"memory_bytes", 80e9}};
+    for (const char* of : {"throughput.output_tokens_per_s", "latency_s.ttft.mean"}) {
+      result["confidence"][of]["half_width_95"] = any({0.01, 4});
+    }
+    sweep.points.push_back({i, "", result.dump()});
+  }
+  results::Sweep asked = results::ranked_as_asked(std::move(sweep.plan), std::move(sweep.points));
+  if (random() % 4 != 0) return asked;
+  asked.metric = results::kThroughput;
+  asked.objectives_first = asked.steady_first = asked.quality_first = false;
+  return asked;
+}
+
+// Report, page and document choose the same point of every sweep, and call the same points even with it.
+TEST(Swept, TheReportChoosesAsTheTerminalDoes) {
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
+    const results::Sweep sweep = random_sweep(seed);
+    Json d = Json::parse(results::sweep_json(sweep));
+    d["schema_version"] = 1;
+    const Json set = d["best"]["set"];
+    const std::string chosen = fmt::format("policy = {}", set["decode.policy"].get<std::string>());
+    const Fact f = only({d}, kWhichPolicy);
+    EXPECT_EQ(f.answer, chosen) << seed;
+    EXPECT_EQ(only({d}, kWhichPlan).answer, fmt::format("draft_length = {}", set["decode.draft_length"].dump()))
+        << seed;
+    const std::vector<std::string> page = results::sweep_page(sweep).subtitle;
+    const auto even =
+        std::find_if(page.begin(), page.end(), [](const auto& line) { return line.starts_with("even "); });
+    if (even != page.end()) {
+      EXPECT_TRUE(says(f, "\nE" + even->substr(1) + ".")) << *even << "\n" << f.detail;
+    }
+  }
 }
 
 TEST(Swept, PointsThatCannotBeSimulatedAreCounted) {
@@ -126,8 +190,8 @@ TEST(Swept, OfPoliciesALosslessOneGoesBeforeAFasterLossyOneWhichIsNamedBeside) {
   EXPECT_EQ(f.answer, "policy = draft_verify");
   EXPECT_TRUE(says(f,
                    "The best of 3 points simulated with lossless output: output tokens/s 102.0; its output is that of "
-                   "full-KV decoding.\nWhatever the quality: policy = lossy: output tokens/s 300.0; task score 0.9000 "
-                   "of the full KV."))
+                   "full-KV decoding.\nWhatever the quality: policy = lossy: output tokens/s 300.0; its output differs "
+                   "from that of full-KV decoding: task score 0.900 of the full KV's."))
       << f.detail;
 }
 
@@ -136,13 +200,13 @@ TEST(Swept, AnOutputBelowTheFloorOfQualityIsSaid) {
   for (Json& point : d["points"]) point["result"]["quality"] = {{"mean_score", 0.9}, {"lossless", false}};
   EXPECT_FALSE(says(only({d}, kWhichPolicy), "quality_floor"));
   for (Json& point : d["points"]) point["result"]["slo"]["below_quality_floor"] = 0.05;
-  EXPECT_TRUE(says(only({d}, kWhichPolicy), "; task score 0.9000 of the full KV, 0.05 below slo.quality_floor."));
+  EXPECT_TRUE(says(only({d}, kWhichPolicy), ": task score 0.900 of the full KV's, 0.05 below slo.quality_floor."));
   for (Json& point : d["points"]) {
     point["result"]["quality"]["mean_score"] = nullptr;
     point["result"]["slo"]["below_quality_floor"] = nullptr;
   }
   EXPECT_TRUE(
-      says(only({d}, kWhichPolicy), "; its output is lossy, of which nobody knows whether it reaches slo.qual"));
+      says(only({d}, kWhichPolicy), ": by how much is not known, of which nobody knows whether it reaches slo.qual"));
 }
 
 // What reaches the floor is chosen though what is below it is faster, and lossy enough for the rule of quality; where
@@ -166,6 +230,7 @@ TEST(Swept, WhatReachesTheFloorIsChosenAndSaysWhy) {
 TEST(Swept, WhereNothingFinishedIsNoAnswer) {
   Json d = draft_lengths(0.1);
   d["points"][2]["result"]["slo"]["attainment"] = nullptr;  // of 102 tokens/s
+  d["points"][2]["result"]["latency_s"]["e2e"]["mean"] = nullptr;
   const Fact f = only({d}, kWhichPlan);
   EXPECT_TRUE(says(f, "The best of 3 points simulated at which requests finished: output tokens/s 101.0")) << f.detail;
   d["points"][2]["result"] = {{"throughput", {{"output_tokens_per_s", nullptr}}}};
@@ -225,7 +290,7 @@ TEST(Swept, OverTheTrafficNoPointIsBestAndEachOfItsValuesHasAnAnswer) {
   const Fact other = only({d}, kWhichPolicy);
   EXPECT_EQ(other.answer, "it depends on workload.arrivals.rate");
   EXPECT_TRUE(says(other, "\nrate = 2/s: policy = full_kv: output tokens/s 200.0; ")) << other.detail;
-  EXPECT_TRUE(says(only({d}, "How sure is this?"), "\nThe best points swept: output tokens/s within ± 9.8 % at most"))
+  EXPECT_TRUE(says(only({d}, "How sure is this?"), "\nThe best points swept: output tokens/s within ± 0.5 % at most"))
       << only({d}, "How sure is this?").detail;
   d["resolved_scenario"] = "workload:\n  closed: {concurrency: 8}\n";  // nothing arrives on its own
   EXPECT_EQ(only({d}, kWhichPolicy).answer, "policy = full_kv");

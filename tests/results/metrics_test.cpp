@@ -190,7 +190,9 @@ bool adds_up(const Metric& row) {
                                                  "pools.*.kv_reserved_peak_bytes",
                                                  "pools.*.kv_reserved_mean_bytes"};
   static const std::set<std::string_view> too{"details.measured_s", "fetch.wait_s", "fetch.link_s", "drafter.gpu_s"};
-  if (row.key.starts_with("details.memory.") || row.key.starts_with("details.kv_capacity.")) return false;
+  for (const char* configured : {"details.memory.", "details.kv_capacity.", "complexity."}) {
+    if (row.key.starts_with(configured)) return false;
+  }
   const auto print = row.unit.print;
   const bool amount = print == results::kCount.print || print == results::kBytes.print;  // tokens, requests, events
   return (amount && !others.contains(row.key)) || too.contains(row.key);

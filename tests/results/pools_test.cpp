@@ -53,10 +53,11 @@ Keys keys(const Json& object) {
 
 TEST(PoolsDocument, HasItsOwnObjectsAfterTheTiers) {
   const Json r = result_document(measured_outcome(pools_scenario()), false);
-  EXPECT_EQ(keys(r), (Keys{"schema_version", "kvsim_version", "scenario",   "seed",        "requests", "throughput",
-                           "cost",           "latency_s",     "slo",        "speculation", "quality",  "gpu",
-                           "links",          "tiers",         "pools",      "paths",       "prefix",   "iterations",
-                           "engine",         "percentiles",   "confidence", "details"}));
+  EXPECT_EQ(keys(r), (Keys{"schema_version", "kvsim_version", "scenario",  "seed",       "requests",
+                           "throughput",     "cost",          "latency_s", "slo",        "speculation",
+                           "quality",        "complexity",    "gpu",       "links",      "tiers",
+                           "pools",          "paths",         "prefix",    "iterations", "engine",
+                           "percentiles",    "confidence",    "details"}));
   EXPECT_EQ(keys(r["pools"]), (Keys{"local", "remote"}));
   for (const auto& [name, pool] : r["pools"].items()) {
     EXPECT_EQ(keys(pool), (Keys{"nodes", "gpus", "busy_fraction", "iterations", "decode_tokens", "draft_tokens",

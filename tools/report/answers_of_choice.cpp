@@ -29,30 +29,6 @@ std::string listed(const std::vector<std::string>& names) {
   return said;
 }
 
-/// Who else prints the same figure, and whose interval overlaps that of the chosen one.
-std::string ties_of(const Inputs::Compared& compared, std::size_t chosen) {
-  const Criterion by = criterion_of(compared);
-  const std::vector<Candidate> all = candidates_of(compared);
-  const Candidate& best = all[chosen];
-  const auto half = [&by](const Candidate& c) { return half_width(*c.result, by.interval); };
-  std::vector<std::string> alike, even;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (i == chosen) continue;
-    if (by.print(all[i].value) == by.print(best.value)) {
-      alike.push_back(compared.results[i].policy);
-    } else if (!by.interval.empty() && all[i].behind == best.behind &&
-               std::fabs(all[i].value - best.value) < half(all[i]) + half(best)) {
-      even.push_back(compared.results[i].policy);
-    }
-  }
-  std::string said = alike.empty() ? "" : fmt::format("\nThe same figure: {}.", listed(alike));
-  if (!even.empty()) {
-    said += fmt::format("\nEven with {}, for the intervals overlap: {}. The difference{} may be chance.",
-                        compared.results[chosen].policy, listed(even), even.size() == 1 ? "" : "s");
-  }
-  return said;
-}
-
 /// The share of requests that met the objectives, with as many digits as show on which side of what is enough it is;
 /// not a number where none finished.
 std::string met_text(double share) {
@@ -70,6 +46,18 @@ std::string met_text(double share) {
 std::string capitalized(std::string words) {
   if (!words.empty()) words.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(words.front())));
   return words;
+}
+
+/// As a line of its own; empty where there are no words.
+std::string sentence(const std::string& words) {
+  return words.empty() ? words : "\n" + capitalized(words) + ".";
+}
+
+/// The policies that are even with the chosen one.
+std::string ties_of(const Inputs::Compared& compared, const results::Best& best) {
+  std::vector<std::string> names;
+  for (const std::size_t i : best.even) names.push_back(compared.results[i].policy);
+  return sentence(results::even_words(best, listed(names)));
 }
 
 /// How many requests met the objectives, where there are some, and whom they rule out.
@@ -150,81 +138,65 @@ std::string without_objectives(const Json& plan) {
   return fmt::format("\nChosen by tokens/s alone: the objectives ({}) are no part of a plan.", objectives);
 }
 
-/// The axes none of whose values is a choice: how much traffic comes, where requests arrive on their own (of less of it
-/// latencies are always lower), and what is asked for.
-std::vector<std::string> given_of(const Json& sweep) {
-  std::vector<std::string> paths;
-  const bool service = asks_for_service(sweep) || truth(sweep, {"best", "steady_first"});
-  for (const Json& axis : at(sweep, {"axes"})) {
-    std::string path = text(axis, {"path"});
-    if (results::is_given(path, service) && at(axis, {"values"}).size() > 1) paths.push_back(std::move(path));
-  }
-  return paths;
-}
-
-/// The points of a sweep that have such axes in common; all of them where there is none.
-struct Choice {
+/// The points of a sweep that have the given axes in common; all of them where there is none.
+struct Group {
   std::string given;  ///< "rate = 4/s"; empty where nothing is
   std::vector<const Json*> points;
-  std::vector<Candidate> candidates;  ///< the same
-  std::optional<std::size_t> chosen;
+  Contest contest{};
+  results::Choice choice{};
 
-  [[nodiscard]] const Json& point() const { return *points[*chosen]; }
-  [[nodiscard]] const Candidate& best() const { return candidates[*chosen]; }
+  [[nodiscard]] const Json& point() const { return *points[choice.best.chosen]; }
+  [[nodiscard]] const Json& result() const { return at(point(), {"result"}); }
+  [[nodiscard]] const results::Candidate& best() const { return contest.candidates[choice.best.chosen]; }
 };
 
-Order order_of(const Json& sweep) {
-  return {text(sweep, {"best", "order"}) == "lowest", text(sweep, {"best", "metric"}).starts_with("slo.goodput")};
-}
-
-/// Those of the figure that the sweep is about, and how far they are behind what was asked for.
-std::vector<Choice> choices_of(const Json& sweep) {
-  const std::string metric = text(sweep, {"best", "metric"});
-  const Order order = order_of(sweep);
-  const bool service = asks_for_service(sweep);
-  const std::vector<std::string> given = given_of(sweep);
-  std::vector<Choice> choices;
-  std::string first_policy;
+/// Those of the figure that the sweep is about.
+std::vector<Group> groups_of(const Json& sweep) {
+  if (!has(sweep, {"best"})) return {};
+  const SweepRule rule = rule_of(sweep);
+  const std::vector<std::string> given = given_axes(sweep);
+  std::vector<Group> groups;
   for (const Json& point : at(sweep, {"points"})) {
-    const Json& result = at(point, {"result"});
-    const double value = figure_at(result, metric);
-    if (!std::isfinite(value)) continue;
+    if (!std::isfinite(swept_figure(at(point, {"result"}), rule.metric))) continue;
     const Json& set = at(point, {"set"});
     std::string at_given;
     for (const std::string& path : given) {
       at_given += fmt::format("{}{} = {}", at_given.empty() ? "" : ", ", path.substr(path.rfind('.') + 1),
                               scalar_text(at(set, {path})));
     }
-    auto own = std::find_if(choices.begin(), choices.end(), [&](const Choice& c) { return c.given == at_given; });
-    if (own == choices.end()) own = choices.insert(own, Choice{at_given, {}, {}, {}});
-    const std::string policy = setting_text(set, ".policy", false);
-    if (choices.size() == 1 && own->points.empty()) first_policy = policy;
+    auto own = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.given == at_given; });
+    if (own == groups.end()) own = groups.insert(own, Group{at_given, {}});
     own->points.push_back(&point);
-    own->candidates.push_back(
-        {&result, value, behind(result, service, order.knows_quality), !policy.empty() && policy == first_policy});
   }
-  for (Choice& c : choices) c.chosen = chosen_of(c.candidates, order);
-  return choices;
+  for (Group& g : groups) {
+    g.contest = contest_of(rule, g.points);
+    g.choice = *g.contest.choice();
+  }
+  return groups;
 }
 
 /// Why it is not the first by the figure alone; empty where it is. `asks`: whether there are objectives.
-std::string chosen_words(const Choice& choice, const Order& order, bool asks) {
-  const Candidate& best = choice.best();
-  const auto passed = [&](auto is) {
-    return std::any_of(choice.candidates.begin(), choice.candidates.end(),
-                       [&](const Candidate& c) { return order.better(c.value, best.value) && is(c); });
+std::string chosen_words(const Group& group, bool asks) {
+  const results::Candidate& best = group.best();
+  const std::vector<std::size_t>& even = group.choice.best.even;
+  const auto passed_by = [&](auto is) {
+    for (std::size_t i = 0; i < group.points.size(); ++i) {
+      const results::Candidate& c = group.contest.candidates[i];
+      const bool apart = std::find(even.begin(), even.end(), i) == even.end();
+      if (apart && group.contest.order.better(c.value, best.value) && is(c.behind)) return true;
+    }
+    return false;
   };
   using results::Shortfall;
   const Shortfall& own = best.behind;
-  const auto passed_by = [&](auto is) { return passed([&is](const Candidate& c) { return is(c.behind); }); };
   const bool steady = passed_by([&own](const Shortfall& s) { return s.unsteady && !own.unsteady; });
   const bool good = own.below_floor <= 0 &&
                     passed_by([&own](const Shortfall& s) { return s.unsteady == own.unsteady && s.below_floor > 0; });
   const bool met = own.missed <= 0 && passed_by([&own](const Shortfall& s) {
                      return s.unsteady == own.unsteady && s.below_floor == own.below_floor && s.missed > 0;
                    });
-  const bool quality = passed_by([&own](const Shortfall& s) { return s == own; });
-  std::string said = quality ? " " + quality_words(choice.candidates, order, *choice.chosen) : "";
+  const bool quality = !group.choice.quality.empty() && passed_by([&own](const Shortfall& s) { return s == own; });
+  std::string said = quality ? " " + group.choice.quality : "";
   if (good) said += " that reaches slo.quality_floor";
   const bool finished = own.missed < 1 && passed_by([](const Shortfall& s) { return s.missed >= 1; });
   if (met && asks) said += fmt::format("{} meets the objectives", good ? " and" : " that");
@@ -233,51 +205,47 @@ std::string chosen_words(const Choice& choice, const Order& order, bool asks) {
 }
 
 /// What is better than the chosen point where less of the output's quality is enough.
-std::string other_qualities(const Choice& choice, const Json& sweep, bool of_policy) {
-  const std::string metric = text(sweep, {"best", "metric"});
-  const Bests bests = bests_of(choice.candidates, order_of(sweep));
+std::string other_qualities(const Group& group, const Json& sweep, bool of_policy) {
+  const std::string metric = rule_of(sweep).metric;
   std::string said;
-  const auto also = [&](const std::optional<std::size_t>& other, const std::string& what) {
-    if (!other || other == choice.chosen) return;
-    const Candidate& c = choice.candidates[*other];
-    said += fmt::format("\n{}: {}: {} {}; {}.", what,
-                        setting_text(at(*choice.points[*other], {"set"}), ".policy", !of_policy, given_of(sweep)),
-                        metric_name(metric), printed(metric, c.value), output_words(*c.result));
-  };
-  if (order_of(sweep).knows_quality) return said;
-  also(bests.nearly_lossless, fmt::format("At a task score of {} or more", plain(kNearlyLossless)));
-  if (bests.all != bests.nearly_lossless) also(bests.all, "Whatever the quality");
+  for (const auto& [what, other] : results::other_qualities(group.contest.candidates, group.contest.order)) {
+    const Json& point = *group.points[other];
+    said += fmt::format("\n{}: {}: {} {}; {}.", capitalized(what),
+                        setting_text(at(point, {"set"}), ".policy", !of_policy, given_axes(sweep)), metric_name(metric),
+                        printed(metric, group.contest.candidates[other].value), output_words(at(point, {"result"})));
+  }
   return said;
 }
 
 /// The answer of a sweep over what is no choice: what is best at each of its values.
-Fact swept_over_given(const Json& sweep, const char* question, const std::vector<Choice>& choices) {
+Fact swept_over_given(const Json& sweep, const char* question, const std::vector<Group>& groups) {
   const bool of_policy = question == std::string_view(kWhichPolicy);
-  const std::string metric = text(sweep, {"best", "metric"});
+  const std::string metric = rule_of(sweep).metric;
   const bool objectives = !objectives_words(sweep).empty();
   Fact f{question, "", "", "maps"};
-  const std::vector<std::string> given = given_of(sweep);
+  const std::vector<std::string> given = given_axes(sweep);
   const std::string paths = listed(given);
   f.detail = fmt::format("No point is best: {}. At each:", results::given_words(given));
   constexpr std::size_t most = 8;
   std::set<std::string> answers;
-  for (std::size_t i = 0; i < choices.size(); ++i) {
-    const Choice& c = choices[i];
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const Group& c = groups[i];
     const std::string setting = setting_text(at(c.point(), {"set"}), ".policy", !of_policy, given);
     answers.insert(setting);
     if (i >= most) continue;
-    const Json& result = *c.best().result;
-    f.detail += fmt::format("\n{}: {}{}: {} {}; {}", c.given, setting, chosen_words(c, order_of(sweep), objectives),
-                            metric_name(metric), printed(metric, c.best().value), output_words(result));
+    const Json& result = c.result();
+    f.detail += fmt::format("\n{}: {}{}: {} {}; {}", c.given, setting, chosen_words(c, objectives), metric_name(metric),
+                            printed(metric, c.best().value), output_words(result));
     if (objectives) {
       f.detail += fmt::format("; {} of its requests met the objectives",
                               met_text(number_or_nan(result, {"slo", "attainment"})));
     }
     if (const std::string why = unsteady_state(result); !why.empty()) f.detail += "; no steady state: " + why;
-    f.detail += "." + on_one_line(other_qualities(c, sweep, of_policy));
+    f.detail +=
+        "." + on_one_line(other_qualities(c, sweep, of_policy) + sentence(even_points(sweep, c.choice.best, c.points)));
   }
-  if (choices.size() > most) {
-    f.detail += fmt::format("\nAnd {} more values of it, in sweep.json.", choices.size() - most);
+  if (groups.size() > most) {
+    f.detail += fmt::format("\nAnd {} more values of it, in sweep.json.", groups.size() - most);
   }
   f.answer = answers.size() == 1 ? fmt::format("{}, at every {} swept", *answers.begin(), paths)
                                  : fmt::format("it depends on {}", paths);
@@ -288,17 +256,16 @@ Fact swept_over_given(const Json& sweep, const char* question, const std::vector
 Fact swept(const Json& sweep, const char* question) {
   const bool of_policy = question == std::string_view(kWhichPolicy);
   const Json& points = at(sweep, {"points"});
-  const std::string metric = text(sweep, {"best", "metric"});
+  const std::string metric = rule_of(sweep).metric;
   const std::string objectives = objectives_words(sweep);
-  const Order order = order_of(sweep);
-  const std::vector<Choice> choices = choices_of(sweep);
-  if (choices.empty()) {
+  const std::vector<Group> groups = groups_of(sweep);
+  if (groups.empty()) {
     const bool any = std::any_of(points.begin(), points.end(), [](const Json& p) { return has(p, {"result"}); });
     if (any) return {question, "no point of the sweep has a figure to rank by", "Did a request finish?", "maps"};
     return {question, "no point of the sweep can be simulated", "The reasons are listed with it.", "maps"};
   }
   std::size_t simulated = 0;
-  for (const Choice& c : choices) simulated += c.points.size();
+  for (const Group& c : groups) simulated += c.points.size();
   std::string others;
   const auto refused = static_cast<std::size_t>(
       std::count_if(points.begin(), points.end(), [](const Json& p) { return !has(p, {"result"}); }));
@@ -307,34 +274,31 @@ Fact swept(const Json& sweep, const char* question) {
   };
   say_others(refused, "cannot be simulated");
   say_others(points.size() - simulated - refused, "came to no such figure");
-  if (!choices.front().given.empty()) {
-    Fact f = swept_over_given(sweep, question, choices);
+  if (!groups.front().given.empty()) {
+    Fact f = swept_over_given(sweep, question, groups);
     f.detail += others;
     return f;
   }
-  const Choice& choice = choices.front();
-  const Candidate& best = choice.best();
-  Fact f{question, setting_text(at(choice.point(), {"set"}), ".policy", !of_policy),
+  const Group& group = groups.front();
+  const results::Candidate& best = group.best();
+  const Json& result = group.result();
+  Fact f{question, setting_text(at(group.point(), {"set"}), ".policy", !of_policy),
          fmt::format("The {} of {} simulated{}: {} {}; {}.",
                      best.behind.nothing() ? "best" : "nearest to what is asked for",
                      simulated == 1 ? "the one point" : fmt::format("{} points", simulated),
-                     chosen_words(choice, order, !objectives.empty()), metric_name(metric), printed(metric, best.value),
-                     output_words(*best.result)),
+                     chosen_words(group, !objectives.empty()), metric_name(metric), printed(metric, best.value),
+                     output_words(result)),
          "maps"};
-  f.detail += other_qualities(choice, sweep, of_policy);
+  f.detail += other_qualities(group, sweep, of_policy);
   f.detail += others;
   if (!objectives.empty()) {
     f.detail += fmt::format("\n{} of its requests met the objectives ({}).",
-                            capitalized(met_text(number_or_nan(*best.result, {"slo", "attainment"}))), objectives);
+                            capitalized(met_text(number_or_nan(result, {"slo", "attainment"}))), objectives);
   }
-  f.detail += unsteady_words(*best.result);
-  const double half = half_width(*best.result, metric);
-  const auto close = std::count_if(choice.candidates.begin(), choice.candidates.end(), [&](const Candidate& c) {
-    return c.behind == best.behind && std::fabs(c.value - best.value) <= half;
-  });
-  if (close > 1) {
-    f.detail += fmt::format("\nIts 95 % interval holds {} other point{}: chance may have chosen among them.", close - 1,
-                            close == 2 ? "" : "s");
+  f.detail += unsteady_words(result);
+  f.detail += sentence(even_points(sweep, group.choice.best, group.points));
+  if (simulated > 1 && group.choice.best.even.size() + 1 == simulated) {
+    f.detail += "\nNo point is the best: chance may tell them apart.";
   }
   return f;
 }
@@ -343,7 +307,7 @@ Fact swept(const Json& sweep, const char* question) {
 
 std::vector<const Json*> answering_points(const Json& sweep) {
   std::vector<const Json*> steady, all;
-  for (const Choice& c : choices_of(sweep)) {
+  for (const Group& c : groups_of(sweep)) {
     all.push_back(&c.point());
     if (!c.best().behind.unsteady) steady.push_back(all.back());
   }
@@ -356,10 +320,7 @@ std::string unsteady_words(const Json& result) {
 }
 
 std::string output_words(const Json& result) {
-  if (is_lossless(result)) return "its output is that of full-KV decoding";
-  const auto score = number(result, {"quality", "mean_score"});
-  return (score ? fmt::format("task score {} of the full KV", results::figure(*score)) : "its output is lossy") +
-         results::floor_words(result);
+  return results::output_words(results::quality_of(result));
 }
 
 Fact policy_of(const Inputs::Compared& compared) {
@@ -375,28 +336,23 @@ Fact policy_of(const Inputs::Compared& compared) {
     }
     return said + "; " + output_words(result) + ".";
   };
-  const std::vector<Candidate> candidates = candidates_of(compared);
-  const Order order = order_of(compared);
-  const Bests best = bests_of(candidates, order);
-  const std::string of_quality = quality_words(candidates, order, chosen);
+  const Contest contest = contest_of(compared);
+  const std::optional<results::Choice> choice = contest.choice();
+  const std::string of_quality = choice ? choice->quality : "";
   std::string why = "Best " + (of_quality.empty() ? "of all" : of_quality);
-  const bool passed = std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& one) {
-    return order.better(one.value, candidates[chosen].value) && candidates[chosen].behind < one.behind;
-  });
+  const results::Candidate& best = contest.candidates[chosen];
+  const bool passed =
+      std::any_of(contest.candidates.begin(), contest.candidates.end(), [&](const results::Candidate& one) {
+        return contest.order.better(one.value, best.value) && best.behind < one.behind;
+      });
   if (of_quality.empty() && passed) why = "Best of those that meet the objectives";
-  if (!candidates[chosen].behind.nothing()) why = "Nearest to what is asked for";
+  if (!best.behind.nothing()) why = "Nearest to what is asked for";
   Fact f{kWhichPolicy, run.policy, "", "headline"};
   f.detail = fmt::format("{}: {}", why, figures(chosen));
-  if (!by.knows_quality) {
-    const auto also = [&](const std::optional<std::size_t>& other, const std::string& what) {
-      if (!other || *other == chosen) return false;
-      f.detail += fmt::format("\n{}: {}: {}", what, compared.results[*other].policy, figures(*other));
-      return true;
-    };
-    also(best.nearly_lossless, fmt::format("At a task score of {} or more", plain(kNearlyLossless)));
-    if (best.all != best.nearly_lossless) also(best.all, "Whatever the quality");
+  for (const auto& [what, other] : results::other_qualities(contest.candidates, contest.order)) {
+    f.detail += fmt::format("\n{}: {}: {}", capitalized(what), compared.results[other].policy, figures(other));
   }
-  f.detail += ties_of(compared, chosen);
+  if (choice) f.detail += ties_of(compared, choice->best);
   f.detail += objectives_of_policies(compared, chosen);
   f.detail += unsteady_words(run.result);
   const Json& policies = at(run.result, {"details", "policies"});

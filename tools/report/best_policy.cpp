@@ -2,43 +2,25 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-
-#include <fmt/format.h>
 
 #include "tools/report/documents.h"
 #include "tools/report/parts.h"
+#include "tools/results/figure_rows.h"
 #include "tools/results/numbers.h"
+#include "tools/results/sweep.h"
 
 namespace kvsim::report {
 namespace {
 
 constexpr double kGoodputTie = 0.03;
 
-/// Position of the best of those that `may` be it.
-template <class May>
-std::optional<std::size_t> best_where(const std::vector<Candidate>& candidates, const Order& order, May may) {
-  std::optional<std::size_t> best;
-  double needed = 0;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const Candidate& c = candidates[i];
-    if (!std::isfinite(c.value) || !may(c)) continue;
-    if (best && !order.better(c.value, needed)) continue;
-    best = i;
-    needed = order.less ? c.value * (1 - order.tie) : c.value * (1 + order.tie);
-  }
-  return best;
-}
-
-/// Policies may differ in GPUs: those that only choose tokens count too.
+/// Policies may differ in GPUs: those that only choose tokens count too. Where nothing is asked for, every request that
+/// finished is good.
 double goodput_per_gpu(const Json& result) {
   const double gpus = number_or_nan(result, {"throughput", "output_tokens_per_s"}) /
                       number_or_nan(result, {"throughput", "output_tokens_per_s_per_gpu"});
-  return number_or_nan(result, {"slo", "goodput_requests_per_s"}) / gpus;
-}
-
-bool is_nearly_lossless(const Json& result) {
-  return is_lossless(result) || score_of(result) >= kNearlyLossless;
+  const auto good = number(result, {"slo", "goodput_requests_per_s"});
+  return good.value_or(number_or_nan(result, {"throughput", "requests_per_s"})) / gpus;
 }
 
 }  // namespace
@@ -72,103 +54,95 @@ Criterion criterion_of(const Inputs::Compared& compared) {
           .interval = "throughput.output_tokens_per_s"};
 }
 
-bool is_lossless(const Json& result) {
-  return truth(result, {"quality", "lossless"});
-}
-
-double score_of(const Json& result) {
-  return is_lossless(result) ? 1 : number_or_nan(result, {"quality", "mean_score"});
-}
-
 bool meets_objectives(const Json& result) {
   return objectives_words(result).empty() || number(result, {"slo", "attainment"}).value_or(0) >= kMetByEnough;
 }
 
-results::Shortfall behind(const Json& result, bool asks_for_service, bool knows_quality) {
-  results::Shortfall by = results::shortfall_of(result, {.steady = asks_for_service, .objectives = true});
-  if (knows_quality) by.below_floor = 0;
-  return by;
-}
-
-Bests bests_of(const std::vector<Candidate>& candidates, const Order& order) {
-  std::optional<results::Shortfall> least;
-  double highest = -std::numeric_limits<double>::infinity();
-  for (const Candidate& c : candidates) {
-    if (std::isfinite(c.value) && (!least || c.behind < *least)) least = c.behind;
-  }
-  const auto competes = [&least](const Candidate& c) { return std::isfinite(c.value) && c.behind == *least; };
-  for (const Candidate& c : candidates) {
-    if (const double score = score_of(*c.result); competes(c) && score > highest) highest = score;
-  }
-  const auto best = [&](auto of_quality) {
-    return best_where(candidates, order, [&](const Candidate& c) { return competes(c) && of_quality(*c.result); });
-  };
-  return {best(is_lossless), best(is_nearly_lossless),
-          best([highest](const Json& r) { return score_of(r) == highest; }), best([](const Json&) { return true; })};
-}
-
-namespace {
-
-/// Bests from which the choice is made, in the order of the rule, with the words of each.
-struct Rung {
-  std::optional<std::size_t> best;
-  std::string words;
-};
-
-/// The rung of the chosen one; none: nobody has the figure.
-std::optional<Rung> rung_of(const std::vector<Candidate>& candidates, const Order& order) {
-  const Bests best = bests_of(candidates, order);
-  if (!best.all) return std::nullopt;
-  const Rung lossless{best.lossless, "with lossless output"};
-  if (order.knows_quality) return Rung{best.all, ""};
-  if (best.lossless && !candidates[*best.lossless].baseline) return lossless;
-  if (best.nearly_lossless) {
-    if (is_lossless(*candidates[*best.nearly_lossless].result)) return Rung{best.nearly_lossless, lossless.words};
-    return Rung{best.nearly_lossless, fmt::format("at a task score of {} or more", plain(kNearlyLossless))};
-  }
-  if (best.highest_score) return Rung{best.highest_score, "with the highest task score"};
-  return Rung{best.all, ""};
-}
-
-}  // namespace
-
-std::optional<std::size_t> chosen_of(const std::vector<Candidate>& candidates, const Order& order) {
-  const std::optional<Rung> rung = rung_of(candidates, order);
-  return rung ? rung->best : std::nullopt;
-}
-
-std::string quality_words(const std::vector<Candidate>& candidates, const Order& order, std::size_t chosen) {
-  const std::optional<Rung> rung = rung_of(candidates, order);
-  return rung && rung->best == chosen ? rung->words : std::string();
-}
-
-std::vector<Candidate> candidates_of(const Inputs::Compared& compared) {
+Contest contest_of(const Inputs::Compared& compared) {
   const Criterion by = criterion_of(compared);
-  std::vector<Candidate> all;
+  // Goodput has no interval; where requests arrive on their own it ends where all are served.
+  Contest contest{{}, {by.less, !by.knows_quality, by.knows_quality ? kGoodputTie : 0}};
   for (const Simulated& run : compared.results) {
-    all.push_back({&run.result, by.of(run.result), behind(run.result, true, by.knows_quality), all.empty()});
+    results::Candidate c = results::candidate_of(run.result, {.steady = true, .objectives = true});
+    if (by.knows_quality) c.behind.below_floor = 0;
+    c.value = by.of(run.result);
+    c.printed = by.print(c.value);
+    c.half_width = half_width(run.result, by.interval);
+    c.baseline = contest.candidates.empty();
+    contest.candidates.push_back(std::move(c));
   }
-  return all;
+  return contest;
 }
 
-Order order_of(const Inputs::Compared& compared) {
-  const Criterion by = criterion_of(compared);
-  // Of requests that arrive on their own, goodput has no interval and ends where all are served.
-  return {by.less, by.knows_quality, by.knows_quality ? kGoodputTie : 0};
+double swept_figure(const Json& result, std::string_view path) {
+  if (const double value = figure_at(result, path); std::isfinite(value)) return value;
+  if (!path.ends_with(results::kHalfWidth)) return results::kNone;
+  path.remove_suffix(results::kHalfWidth.size() + 1);
+  return half_width(result, path);
+}
+
+SweepRule rule_of(const Json& sweep) {
+  const Json& best = at(sweep, {"best"});
+  const auto said = [&best](std::string_view key, bool otherwise) {
+    return has(best, {key}) ? truth(best, {key}) : otherwise;
+  };
+  SweepRule rule;
+  rule.metric = text(best, {"metric"});
+  if (rule.metric.empty()) rule.metric = results::kThroughput;
+  rule.asked = {said("steady_first", asks_for_service(sweep)), said("objectives_first", true)};
+  rule.order = {text(best, {"order"}) == "lowest", said("quality_first", !rule.metric.starts_with("slo.goodput"))};
+  return rule;
+}
+
+Contest contest_of(const SweepRule& rule, const std::vector<const Json*>& points) {
+  Contest contest{{}, rule.order};
+  std::vector<Json> sets;
+  for (const Json* point : points) {
+    const Json& result = at(*point, {"result"});
+    results::Candidate& c = contest.candidates.emplace_back(results::candidate_of(result, rule.asked));
+    results::measure(c, rule.metric, [&result](std::string_view path) { return swept_figure(result, path); });
+    sets.push_back(at(*point, {"set"}));
+  }
+  results::mark_baselines(contest.candidates, sets);
+  return contest;
+}
+
+std::vector<std::string> given_axes(const Json& sweep) {
+  std::vector<std::string> paths;
+  const bool service = rule_of(sweep).asked.steady;
+  for (const Json& axis : at(sweep, {"axes"})) {
+    std::string path = text(axis, {"path"});
+    if (results::is_given(path, service) && at(axis, {"values"}).size() > 1) paths.push_back(std::move(path));
+  }
+  return paths;
+}
+
+std::string even_points(const Json& sweep, const results::Best& best, const std::vector<const Json*>& points) {
+  const Json& all = at(sweep, {"points"});
+  std::vector<std::size_t> numbers;
+  for (const std::size_t i : best.even) {
+    const auto position = std::find_if(all.begin(), all.end(), [&](const Json& p) { return &p == points[i]; });
+    const double index = number(*points[i], {"index"}).value_or(static_cast<double>(position - all.begin()));
+    constexpr double most = 1e15;
+    numbers.push_back(static_cast<std::size_t>(std::clamp(index, 0.0, most)));
+  }
+  return results::even_words(best, results::point_numbers(std::move(numbers)));
 }
 
 std::size_t chosen_of(const Inputs::Compared& compared) {
-  return chosen_of(candidates_of(compared), order_of(compared)).value_or(0);
+  const auto choice = contest_of(compared).choice();
+  return choice ? choice->best.chosen : 0;
 }
 
 std::optional<std::size_t> outside_objectives(const Inputs::Compared& compared) {
-  const std::vector<Candidate> all = candidates_of(compared);
-  const Order order = order_of(compared);
-  const auto fastest =
-      best_where(all, order, [&order](const Candidate& c) { return order.knows_quality || is_lossless(*c.result); });
-  if (!fastest || meets_objectives(*all[*fastest].result)) return std::nullopt;
-  const double chosen = all[chosen_of(compared)].value;
-  return order.better(all[*fastest].value, chosen) ? fastest : std::nullopt;
+  Contest contest = contest_of(compared);
+  const double chosen = contest.candidates[chosen_of(compared)].value;
+  for (results::Candidate& c : contest.candidates) c.behind = {};
+  const results::Bests bests = results::bests_of(contest.candidates, contest.order);
+  const auto& fastest = contest.order.quality_first ? bests.lossless : bests.all;
+  if (!fastest || meets_objectives(compared.results[fastest->chosen].result)) return std::nullopt;
+  const bool better = contest.order.better(contest.candidates[fastest->chosen].value, chosen);
+  return better ? std::optional(fastest->chosen) : std::nullopt;
 }
 
 double gain_of(const Inputs::Compared& compared, std::size_t policy) {

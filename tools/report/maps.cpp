@@ -1,6 +1,7 @@
 // Throughput over draft length and keep ratio, by the closed forms; and what sweeps found over their axes.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <utility>
@@ -87,11 +88,10 @@ bool is_given(std::string_view path) {
 }
 
 bool is_lossy(const Json& point) {
-  const Json& quality = at(point, {"result", "quality"});
-  return has(quality, {"lossless"}) && !truth(quality, {"lossless"});
+  return !results::quality_of(at(point, {"result"})).lossless;
 }
 
-/// " (task score 0.966 of the full KV)"; empty where the output is lossless.
+/// " (its output differs from that of full-KV decoding: ...)"; empty where it does not.
 std::string lossy_words(const Json* point) {
   if (point == nullptr || !is_lossy(*point)) return {};
   return fmt::format(" ({})", output_words(at(*point, {"result"})));
@@ -99,44 +99,43 @@ std::string lossy_words(const Json* point) {
 
 struct SweepView {
   const Json& sweep;
+  SweepRule rule;
   std::string metric;
-  std::string set;  ///< of the best point
-  bool less;        ///< is better
-  results::Asked asked;
-  const Json* best = nullptr;  ///< the first by rank; null: none has the metric
+  bool less;  ///< is better
+  std::vector<const Json*> points;
+  Contest contest;
+  std::optional<results::Choice> choice;
+  const Json* best = nullptr;  ///< the chosen one; null: none has the metric
 
   explicit SweepView(const Json& document)
-      : sweep(document),
-        metric(text(document, {"best", "metric"})),
-        set(at(document, {"best", "set"}).dump()),
-        less(text(document, {"best", "order"}) == "lowest"),
-        asked{truth(document, {"best", "steady_first"}), truth(document, {"best", "objectives_first"})} {
-    if (metric.empty()) metric = "throughput.output_tokens_per_s";
-    for (const Json& point : at(sweep, {"points"})) {
-      if (at(point, {"set"}).dump() == set) best = &point;
-    }
+      : sweep(document), rule(rule_of(document)), metric(rule.metric), less(rule.order.less) {
+    for (const Json& point : at(sweep, {"points"})) points.push_back(&point);
+    contest = contest_of(rule, points);
+    if (has(document, {"best"})) choice = contest.choice();
+    if (choice) best = points[choice->best.chosen];
   }
   /// Whether a point may be called the best: none where all are in no steady state, or even.
   [[nodiscard]] bool marked() const { return best != nullptr && !behind(*best).unsteady && !all_even(); }
   [[nodiscard]] bool all_even() const {
-    const Json& points = at(sweep, {"points"});
-    const auto ranked =
-        std::count_if(points.begin(), points.end(), [this](const Json& point) { return std::isfinite(figure(point)); });
-    return ranked > 1 && at(sweep, {"best", "even"}).size() + 1 == static_cast<std::size_t>(ranked);
+    const auto ranked = std::count_if(points.begin(), points.end(),
+                                      [this](const Json* point) { return std::isfinite(figure(*point)); });
+    return choice && ranked > 1 && choice->best.even.size() + 1 == static_cast<std::size_t>(ranked);
   }
   [[nodiscard]] results::Shortfall behind(const Json& point) const {
-    return results::shortfall_of(at(point, {"result"}), asked);
+    return results::shortfall_of(at(point, {"result"}), rule.asked);
   }
   /// What a point is that comes first.
   [[nodiscard]] std::string_view first_words(const Json& point) const {
     return behind(point).nothing() ? "the best" : "the nearest to what is asked for";
   }
-  [[nodiscard]] double figure(const Json& point) const { return figure_at(at(point, {"result"}), metric); }
-  /// The smaller, the better. Precondition: it has the figure.
-  [[nodiscard]] std::pair<results::Shortfall, double> rank(const Json& point) const {
-    return {behind(point), less ? figure(point) : -figure(point)};
+  [[nodiscard]] double figure(const Json& point) const { return swept_figure(at(point, {"result"}), metric); }
+  /// The chosen one of some points; null: none has the figure, or none is in a steady state.
+  [[nodiscard]] const Json* best_of(const std::vector<const Json*>& some) const {
+    const auto chosen = contest_of(rule, some).choice();
+    if (!chosen || behind(*some[chosen->best.chosen]).unsteady) return nullptr;
+    return some[chosen->best.chosen];
   }
-  /// "the best, decode.keep_ratio = 0.1: 102 (task score 0.9 of the full KV)", or why no point is.
+  /// "the best, decode.keep_ratio = 0.1: 102 (its output differs ...)", or why no point is.
   [[nodiscard]] std::string best_text() const {
     if (best == nullptr) return "no point, for none has the figure";
     if (all_even()) return "no point, for chance may tell them apart";
@@ -231,16 +230,11 @@ class GridMap {
 
   /// The point to be framed; null: none.
   [[nodiscard]] const Json* best() const {
-    const Json* found = nullptr;
-    for (const Json& point : at(view_.sweep, {"points"})) {
-      if (slice_ == nullptr) {
-        if (view_.marked() && at(point, {"set"}).dump() == view_.set) found = &point;
-      } else if (belongs(point) && std::isfinite(view_.figure(point)) && !view_.behind(point).unsteady &&
-                 (found == nullptr || view_.rank(point) < view_.rank(*found))) {
-        found = &point;
-      }
-    }
-    return found;
+    if (slice_ == nullptr) return view_.marked() ? view_.best : nullptr;
+    std::vector<const Json*> own;
+    std::copy_if(view_.points.begin(), view_.points.end(), std::back_inserter(own),
+                 [this](const Json* point) { return belongs(*point); });
+    return view_.best_of(own);
   }
 
   [[nodiscard]] std::string framed_text(const Json* framed) const {
@@ -303,7 +297,7 @@ bool add_multiples(Section& s, const SweepView& view, std::size_t index) {
   Json held = Json::object();
   for (std::size_t i = 2; i < others.size(); ++i) {
     const std::string path = text(axes[others[i]], {"path"});
-    held[path] = at(view.sweep, {"best", "set", path});
+    held[path] = view.best == nullptr ? Json() : at(*view.best, {"set", path});
   }
   const Json& values = at(axes[sliced], {"values"});
   if (values.size() > most_maps || GridMap(view, axes[down], axes[across], nullptr).too_fine()) return false;
@@ -418,15 +412,12 @@ void add_points(Section& s, const SweepView& view) {
       std::any_of(all_axes.begin(), all_axes.end(), [](const Json& axis) { return is_given(text(axis, {"path"})); });
   std::vector<const Json*> ranked;
   std::size_t infeasible = 0, without = 0;
-  for (const Json& point : points) {
-    if (std::isfinite(view.figure(point))) {
-      ranked.push_back(&point);
-    } else {
-      ++(has(point, {"result"}) ? without : infeasible);
-    }
+  for (const std::size_t i : results::ranked(view.contest.candidates, view.contest.order)) {
+    ranked.push_back(view.points[i]);
   }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [&view](const Json* a, const Json* b) { return view.rank(*a) < view.rank(*b); });
+  for (const Json& point : points) {
+    if (!std::isfinite(view.figure(point))) ++(has(point, {"result"}) ? without : infeasible);
+  }
   if (ranked.empty()) return;
   Table t;
   t.title = ranked.size() > most ? fmt::format("The best {} of {} points simulated", most, ranked.size())
@@ -435,9 +426,13 @@ void add_points(Section& s, const SweepView& view) {
   if (infeasible > 0) t.title += fmt::format("; {} cannot be", infeasible);
   if (without > 0) t.title += fmt::format("; {} came to no {}", without, metric_name(view.metric));
   for (const Json& axis : at(view.sweep, {"axes"})) t.add({text(axis, {"path"}), true});
-  for (const char* header : {"output tokens/s", "TTFT p50", "TTFT p99", "TPOT p50", "TPOT p99", "within SLO"}) {
+  for (const char* header : {"output tokens/s", "TTFT p50", "TTFT p99", "TPOT p50", "TPOT p99"}) {
     t.add({header, true});
   }
+  const bool objectives = std::any_of(ranked.begin(), ranked.end(), [](const Json* point) {
+    return number(*point, {"result", "slo", "attainment"}).has_value();
+  });
+  if (objectives) t.add({"within SLO", true});
   const bool lossy = std::any_of(ranked.begin(), ranked.end(), [](const Json* point) { return is_lossy(*point); });
   if (lossy) t.add({"quality", true});
   const bool shown = std::find(t.header.begin(), t.header.end(), metric_name(view.metric)) != t.header.end();
@@ -454,10 +449,10 @@ void add_points(Section& s, const SweepView& view) {
     for (const char* path : {"latency_s.ttft.p50", "latency_s.ttft.p99", "latency_s.tpot.p50", "latency_s.tpot.p99"}) {
       row.push_back(cell(figure_at(result, path), results::seconds));
     }
-    row.push_back(cell(figure_at(result, "slo.attainment"), results::percent));
+    if (objectives) row.push_back(cell(figure_at(result, "slo.attainment"), results::percent));
     if (lossy) {
-      row.emplace_back(
-          results::fidelity_text(is_lossless(result), score_of(result), figure_at(result, "quality.expected_kl_nats")));
+      const results::OutputQuality quality = results::quality_of(result);
+      row.emplace_back(results::fidelity_text(quality.lossless, quality.score, quality.nats));
     }
     const double value = view.figure(*ranked[i]);
     if (row.size() < t.align.size()) row.push_back({printed(view.metric, value), value});

@@ -41,7 +41,7 @@ Figure metric(std::string header, std::string_view path, bool interval = false) 
 }
 
 Cell output_of(const Simulated& run) {
-  if (is_lossless(run.result)) return {"lossless", 1.0};
+  if (results::quality_of(run.result).lossless) return {"lossless", 1.0};
   return cell(number_or_nan(run.result, {"quality", "mean_score"}), results::figure);
 }
 
@@ -142,7 +142,7 @@ void add_policies(Section& s, const Inputs::Compared& compared, std::size_t inde
     const double tpot = number_or_nan(run.result, {"latency_s", "tpot", "mean"});
     const double per_gpu = number_or_nan(run.result, {"throughput", "output_tokens_per_s_per_gpu"});
     if (!(tpot > 0) || !std::isfinite(per_gpu)) continue;
-    const bool lossless = is_lossless(run.result);
+    const bool lossless = results::quality_of(run.result).lossless;
     p.data.rows.push_back({run.policy, cell(1 / tpot, results::figure), cell(per_gpu, results::figure),
                            lossless ? Cell{"lossless", 1.0}
                                     : cell(number_or_nan(run.result, {"quality", "mean_score"}), results::figure)});

@@ -113,7 +113,7 @@ std::string policy_words(const Json& result) {
   if (const auto* stored = cache::find_placement(placement)) add(placement, stored->description);
   const bool verified = decoding && decoding->verifies;
   if (const std::string dropped = compressor_words(result); !dropped.empty() && !verified) said += " " + dropped + ".";
-  const bool whole = placement.empty() || is_lossless(result);
+  const bool whole = placement.empty() || results::quality_of(result).lossless;
   if (decoding) add(decode, decode == "full_kv" && !whole ? kReadsWhatIsKept : decoding->description);
   if (decoding && decoding->verifies && placement.empty() && !has(result, {"details", "pools"})) {
     if (const auto* scheduling = serving::find_schedule_policy(schedule)) add(schedule, scheduling->description);

@@ -33,8 +33,9 @@ constexpr std::array<Definition, 25> kOfAll{{
     {"latency_distribution_s", "quantiles at the fractions beside them, as percentiles are taken"},
     {"total_tokens", "", "throughput.total_tokens_per_s"},
     {"slo",
-     "attainment: share of finished requests that met every latency objective, 1 where none is set; goodput: such "
-     "requests per s, if slo.quality_floor is set only those with an answer at or above it"},
+     "attainment: share of finished requests that met every latency objective; goodput: such "
+     "requests per s, if slo.quality_floor is set only those with an answer at or above it; null where nothing is "
+     "asked for"},
     {"mean_accepted_length", "", "speculation.mean_accepted_length"},
     {"late_reloads", "", "speculation.late_reloads"},
     {"mean_score", "", "quality.mean_score"},

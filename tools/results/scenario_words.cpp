@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "models/placement/option_pool.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "tools/results/numbers.h"
@@ -299,20 +298,6 @@ std::vector<std::string> reuse_assumptions(const scenario::Scenario& scenario) {
     }
   }
   return said;
-}
-
-bool lossless(const scenario::Scenario& scenario) {
-  const serving::ServingConfig& config = scenario.serving;
-  const serving::DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
-  if (!decode.lossless()) return false;
-  if (decode.verifies && !decode.keeps_full) return true;  // against the whole KV, whatever was drafted on
-  if (config.reuse) return false;  // even with all of it computed again: it depends on the request
-  return stores_whole(scenario);
-}
-
-bool stores_whole(const scenario::Scenario& scenario) {
-  const auto& placement = scenario.serving.placement;
-  return !placement || models::option_pool(*placement).size() == 1;
 }
 
 std::string tiers_text(const serving::ServingConfig& c) {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "planner/complexity.h"
 #include "sim/scenario/scenario.h"
 
 namespace kvsim::results {
@@ -26,12 +27,8 @@ std::string tiers_text(const serving::ServingConfig& config);
 /// "stored", ...: the word of the scenario's key.
 std::string_view prefill_word(serving::PrefillKind prefill);
 
-/// Neither the decode policy nor placement nor prefill can make a request's output another: full KV decides every
-/// token, what is stored of prompts is stored whole, and chunks are not put together.
-[[nodiscard]] bool lossless(const scenario::Scenario& scenario);
-
-/// Whether what is stored of prompts, if anything, is stored whole.
-[[nodiscard]] bool stores_whole(const scenario::Scenario& scenario);
+using planner::lossless;
+using planner::stores_whole;
 
 /// Whether an auxiliary drafter proposes tokens.
 [[nodiscard]] bool has_drafter(const scenario::Scenario& scenario);

@@ -9,7 +9,14 @@
 namespace kvsim::results {
 namespace {
 
+constexpr double kShareUnit = 0.001;  // results::percent()
+constexpr double kScoreUnit = 0.001;  // results::fidelity_text()
 constexpr const char* kBelowFloor = "below_quality_floor";
+
+/// In units as it is printed, so that what prints alike is as far behind; a miss stays one.
+double as_printed(double by, double unit) {
+  return by > 0 ? std::max(std::round(by / unit), 0.5) * unit : 0;
+}
 
 /// slo.below_quality_floor; infinity where it is null, 0 where it is not there.
 double below_floor(const Json& slo) {
@@ -32,12 +39,13 @@ Shortfall shortfall_of(const Json& result, Asked asked) {
     by.unsteady = result.contains(unsteady) && result.at(unsteady).is_string() && result.at(unsteady) != "";
   }
   const Json slo = slo_of(result);
-  if (asked.objectives) by.below_floor = below_floor(slo);
+  if (asked.objectives) by.below_floor = as_printed(below_floor(slo), kScoreUnit);
   if (const auto met = slo.find("attainment"); met != slo.end()) {
-    if (!met->is_number()) {
-      by.missed = 1;
-    } else if (asked.objectives) {
-      by.missed = std::max(0.0, kMetByEnough - met->get<double>());
+    if (met->is_number()) {
+      if (asked.objectives) by.missed = as_printed(kMetByEnough - met->get<double>(), kShareUnit);
+    } else if (const Json::json_pointer finished("/latency_s/e2e/mean");
+               !result.contains(finished) || !result.at(finished).is_number()) {
+      by.missed = 1;  // else no objective is set
     }
   }
   return by;

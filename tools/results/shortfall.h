@@ -14,10 +14,11 @@ inline constexpr double kMetByEnough = 0.99;
 
 /// Of two runs that with less of it is nearer to what is asked for; what stands first counts first.
 struct Shortfall {
-  bool unsteady = false;   ///< a service is asked for, and the run was in no steady state
-  double below_floor = 0;  ///< slo.below_quality_floor; infinity where the score is not known
-  /// By how much the share of requests that met the objectives is below kMetByEnough; 1 where none finished, whether
-  /// or not objectives count.
+  bool unsteady = false;  ///< a service is asked for, and the run was in no steady state
+  /// slo.below_quality_floor in thousandths; infinity where the score is not known.
+  double below_floor = 0;
+  /// By how much the share of requests that met the objectives is below kMetByEnough, in thousandths, as shares are
+  /// printed; 1 where none finished, whether or not objectives count.
   double missed = 0;
 
   auto operator<=>(const Shortfall&) const = default;

@@ -8,9 +8,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "planner/sweep/journal.h"
+#include "tools/results/choice.h"
 #include "tools/results/figure_rows.h"
 #include "tools/results/numbers.h"
 #include "tools/results/result_document.h"
@@ -31,13 +33,15 @@ struct Sweep {
   std::string metric{kThroughput};                  ///< dotted path of the figure that ranks
   bool objectives_first = false;                    ///< what misses its objectives ranks behind what meets them
   bool steady_first = false;                        ///< what is in no steady state ranks behind what is
+  bool quality_first = false;                       ///< as Order::quality_first
 };
 
 /// A sweep ranked by what its scenario asks for: what meets the objectives first, then by output tokens/s where clients
 /// wait for their answers (a closed loop), and by mean TTFT where requests arrive on their own, whose tokens/s are the
 /// traffic's. There a service is asked for: what is in no steady state (planner::unsteady_state), such as a queue that
 /// grows to the end, is behind all that is, meets no objective and is never marked as the best. Behind the others
-/// is, too, and meets no objective, what has a mean task score below slo.quality_floor, or one that nobody knows.
+/// is, too, and meets no objective, what has a mean task score below slo.quality_floor, or one that nobody knows. Of
+/// what is left, outputs of full-KV decoding come first (Order::quality_first).
 Sweep ranked_as_asked(planner::sweep::Plan plan, std::vector<planner::sweep::PointResult> points);
 
 /// A run's figures as one line of JSON: the `result` of a point.
@@ -56,12 +60,11 @@ class FigureTable {
   [[nodiscard]] double at(std::size_t row, std::string_view name) const;
   /// Why the row's run was in no steady state; empty where nothing speaks against one.
   [[nodiscard]] const std::string& unsteady(std::size_t row) const { return unsteady_[row]; }
-  /// Whether every output is that of full-KV decoding; true of what was not simulated.
-  [[nodiscard]] bool lossless(std::size_t row) const { return lossless_[row]; }
+  /// The rows as they are chosen among, by the sweep's metric. What was not simulated has no value.
+  [[nodiscard]] const std::vector<Candidate>& candidates() const { return candidates_; }
+  [[nodiscard]] const OutputQuality& quality(std::size_t row) const { return candidates_[row].quality; }
   /// How far it is behind what the sweep ranks by before its metric.
-  [[nodiscard]] const Shortfall& behind(std::size_t row) const { return behind_[row]; }
-  /// floor_words(), whatever the sweep ranks by.
-  [[nodiscard]] const std::string& below_floor(std::size_t row) const { return below_floor_[row]; }
+  [[nodiscard]] const Shortfall& behind(std::size_t row) const { return candidates_[row].behind; }
   /// Rows by rank; those without the figure are left out. Equal figures: the smaller number first.
   [[nodiscard]] std::vector<std::size_t> ranked(std::string_view metric) const;
 
@@ -71,21 +74,18 @@ class FigureTable {
   std::vector<std::string> names_;
   std::vector<std::vector<double>> rows_;
   std::vector<std::string> unsteady_;
-  std::vector<bool> lossless_;
-  std::vector<Shortfall> behind_;
-  std::vector<std::string> below_floor_;
+  std::vector<Candidate> candidates_;
 };
 
 /// The points by rank.
 struct Ranking {
-  std::vector<std::size_t> order;  ///< rows, best first; those without the figure are left out
-  /// Rows that the 95 % intervals do not tell from the first, where the figure has such an interval, or that print as
-  /// it does.
-  std::vector<std::size_t> even;
+  std::vector<std::size_t> order;  ///< rows, the chosen one first; those without the figure are left out
+  Best best;                       ///< the first, and the rows that are even with it
+  std::string quality;             ///< Choice::quality, where some outputs are not those of full-KV decoding
+  std::vector<std::pair<std::string, std::size_t>> others;  ///< other_qualities()
   /// Rows that meet the objectives, where these count and the scenario has some.
   std::optional<std::size_t> meeting;
-  bool none_steady = false;    ///< steady states rank first, and there is none
-  bool with_interval = false;  ///< of the first's figure
+  bool none_steady = false;  ///< steady states rank first, and there is none
   /// The axes none of whose values is a choice, so that no point is the best: the traffic where requests arrive on
   /// their own, of less of which latencies are always lower, and what is asked for.
   std::vector<std::string> given;
@@ -93,8 +93,8 @@ struct Ranking {
   std::optional<std::size_t> lossless;
 
   /// Whether the row is marked as the best: the first, and what is even with it, unless all are or none is steady.
-  [[nodiscard]] bool best(std::size_t row) const;
-  [[nodiscard]] bool all_even() const { return order.size() > 1 && even.size() + 1 == order.size(); }
+  [[nodiscard]] bool marked(std::size_t row) const;
+  [[nodiscard]] bool all_even() const { return order.size() > 1 && best.even.size() + 1 == order.size(); }
 };
 
 /// Whether a key is an objective, or all of them.

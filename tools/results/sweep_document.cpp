@@ -74,18 +74,12 @@ FigureTable::FigureTable(const Sweep& sweep) {
   for (const planner::sweep::PointResult& point : sweep.points) {
     std::vector<double>& row = rows_.emplace_back(names_.size(), kNone);
     std::string& unsteady = unsteady_.emplace_back();
-    lossless_.push_back(true);
-    behind_.emplace_back();
-    below_floor_.emplace_back();
+    candidates_.emplace_back();
     if (!point.simulated()) continue;
     const Json result = Json::parse(point.result);
     const Json::json_pointer why("/requests/unsteady_state");
     if (result.contains(why) && result.at(why).is_string()) unsteady = result.at(why).get<std::string>();
-    const Json::json_pointer lossless("/quality/lossless");
-    if (result.contains(lossless) && result.at(lossless).is_boolean())
-      lossless_.back() = result.at(lossless).get<bool>();
-    behind_.back() = shortfall_of(result, {sweep.steady_first, sweep.objectives_first});
-    below_floor_.back() = floor_words(result);
+    candidates_.back() = candidate_of(result, {sweep.steady_first, sweep.objectives_first});
     for_each_figure(result, [&](const std::string& name, const Json& value) {
       const auto [known, added] = columns.emplace(name, names_.size());
       if (added) {
@@ -95,6 +89,16 @@ FigureTable::FigureTable(const Sweep& sweep) {
       if (value.is_number()) row[known->second] = value.get<double>();
     });
   }
+  std::vector<Json> policies;
+  for (std::size_t row = 0; row < candidates_.size(); ++row) {
+    measure(candidates_[row], sweep.metric, [&](std::string_view name) { return at(row, name); });
+    Json& set = policies.emplace_back(Json::object());
+    const std::vector<Axis>& axes = sweep.plan.design.axes();
+    for (std::size_t a = 0; a < axes.size(); ++a) {
+      if (is_policy(axes[a].path)) set[axes[a].path] = axes[a].values[sweep.plan.design.at(sweep.points[row].point)[a]];
+    }
+  }
+  mark_baselines(candidates_, policies);
 }
 
 void refuse_metric_of_no_point(const Sweep& sweep) {
@@ -127,21 +131,6 @@ std::vector<std::size_t> FigureTable::ranked(std::string_view metric) const {
   return rows;
 }
 
-namespace {
-
-/// Half of the 95 % interval; not a number where none is known. What is divided by tokens/s, or proportional to them,
-/// is as far off as they are.
-double half_width_of(const FigureTable& figures, std::size_t row, std::string_view metric) {
-  const auto half = [&](std::string_view of) { return figures.at(row, fmt::format("{}.{}", of, kHalfWidth)); };
-  const double own = half(metric);
-  const bool by_tokens =
-      metric == "cost.usd_per_1m_output_tokens" || metric == "throughput.output_tokens_per_s_per_gpu";
-  if (std::isfinite(own) || !by_tokens) return own;
-  return half(kThroughput) / figures.at(row, kThroughput) * figures.at(row, metric);
-}
-
-}  // namespace
-
 Sweep ranked_as_asked(planner::sweep::Plan plan, std::vector<planner::sweep::PointResult> points) {
   const schema::ConfigNode scenario = schema::read_yaml(plan.resolved, "");
   const bool closed = scenario.find_path("workload.closed") != nullptr;
@@ -157,7 +146,7 @@ Sweep ranked_as_asked(planner::sweep::Plan plan, std::vector<planner::sweep::Poi
                   [&any](const schema::ConfigNode& one) { return one.is_map() && any(one.find_path("slo")); });
   const bool asked = any(objectives) || of_classes ||
                      std::any_of(axes.begin(), axes.end(), [](const auto& axis) { return is_objective(axis.path); });
-  return {std::move(plan), std::move(points), std::string(closed ? kThroughput : kMeanTtft), asked, !closed};
+  return {std::move(plan), std::move(points), std::string(closed ? kThroughput : kMeanTtft), asked, !closed, true};
 }
 
 bool is_objective(std::string_view path) {
@@ -180,40 +169,35 @@ std::string given_words(const std::vector<std::string>& paths) {
                      asked ? "asked for" : "given");
 }
 
-bool Ranking::best(std::size_t row) const {
+bool Ranking::marked(std::size_t row) const {
   if (order.empty() || all_even() || none_steady || !given.empty()) return false;
-  return row == order.front() || std::find(even.begin(), even.end(), row) != even.end();
+  return row == best.chosen || std::find(best.even.begin(), best.even.end(), row) != best.even.end();
 }
 
 Ranking ranking_of(const Sweep& sweep, const FigureTable& figures) {
   Ranking ranking;
-  ranking.order = figures.ranked(sweep.metric);
-  std::vector<std::size_t>& order = ranking.order;
-  const auto behind = [&figures](std::size_t row) { return figures.behind(row); };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return behind(a) < behind(b); });
-  if (order.empty()) return ranking;
-  ranking.none_steady = behind(order.front()).unsteady;
+  const std::vector<Candidate>& all = figures.candidates();
+  const Order by{less_is_better(sweep.metric), sweep.quality_first};
+  ranking.order = ranked(all, by);
+  const std::optional<Choice> choice = choose(all, by);
+  if (!choice) return ranking;
+  ranking.best = choice->best;
+  const std::size_t first = ranking.best.chosen;
+  ranking.none_steady = figures.behind(first).unsteady;
   if (sweep.objectives_first) {
-    ranking.meeting = static_cast<std::size_t>(
-        std::count_if(order.begin(), order.end(), [&](std::size_t row) { return behind(row).nothing(); }));
+    ranking.meeting = static_cast<std::size_t>(std::count_if(
+        ranking.order.begin(), ranking.order.end(), [&](std::size_t row) { return figures.behind(row).nothing(); }));
   }
   for (const planner::sweep::Axis& axis : sweep.plan.design.axes()) {
     if (is_given(axis.path, sweep.steady_first) && axis.values.size() > 1) ranking.given.push_back(axis.path);
   }
-  const std::size_t first = order.front();
-  const auto value = [&](std::size_t row) { return figures.at(row, sweep.metric); };
-  for (const std::size_t row : order) {
-    if (row == first || behind(row) != behind(first)) continue;
-    const double apart = std::abs(value(row) - value(first));
-    const double chance =
-        std::hypot(half_width_of(figures, row, sweep.metric), half_width_of(figures, first, sweep.metric));
-    const bool printed_alike = printed_figure(sweep.metric, value(row)) == printed_figure(sweep.metric, value(first));
-    if (apart <= chance || printed_alike) ranking.even.push_back(row);
+  const auto lossless = [&](std::size_t row) { return figures.quality(row).lossless; };
+  if (!std::all_of(ranking.order.begin(), ranking.order.end(), lossless)) {
+    ranking.quality = choice->quality;
+    ranking.others = other_qualities(all, by);
   }
-  const auto lossless = [&](std::size_t row) { return figures.lossless(row); };
-  const auto kept = std::find_if(order.begin(), order.end(), lossless);
-  if (kept != order.begin() && kept != order.end()) ranking.lossless = *kept;
-  ranking.with_interval = std::isfinite(half_width_of(figures, first, sweep.metric));
+  const auto kept = std::find_if(ranking.order.begin(), ranking.order.end(), lossless);
+  if (kept != ranking.order.begin() && kept != ranking.order.end()) ranking.lossless = *kept;
   return ranking;
 }
 
@@ -228,7 +212,7 @@ std::string point_line(const PointResult& point, const Json& set) {
 }
 
 /// The point that its metric ranks first.
-struct Best {
+struct BestPoint {
   const Sweep* sweep;
   const Ranking* ranking;
   std::size_t point;
@@ -236,41 +220,56 @@ struct Best {
   Json set;
 };
 
-const Fields<Best>& best_fields() {
-  static const Fields<Best> fields{
-      {"metric", {kText, "the figure that ranks"}, [](const Best& b) { return b.sweep->metric; }},
+const Fields<BestPoint>& best_fields() {
+  static const Fields<BestPoint> fields{
+      {"metric", {kText, "the figure that ranks"}, [](const BestPoint& b) { return b.sweep->metric; }},
       {"order",
        {kText, "whether the lowest or the highest of it is the best"},
-       [](const Best& b) { return less_is_better(b.sweep->metric) ? "lowest" : "highest"; }},
+       [](const BestPoint& b) { return less_is_better(b.sweep->metric) ? "lowest" : "highest"; }},
       {"objectives_first",
        {kTruth, "whether points that miss their objectives rank behind those that meet them, whatever the figure"},
-       [](const Best& b) { return b.sweep->objectives_first; }},
+       [](const BestPoint& b) { return b.sweep->objectives_first; }},
       {"steady_first",
        {kTruth,
         "whether points in no steady state (requests.unsteady_state) rank behind those in one, and meet no objectives: "
         "where requests arrive on their own, unless a metric was asked for"},
-       [](const Best& b) { return b.sweep->steady_first; }},
+       [](const BestPoint& b) { return b.sweep->steady_first; }},
+      {"quality_first",
+       {kTruth,
+        "whether points whose output is that of full-KV decoding, or nearly, are chosen before faster ones that lose "
+        "more: unless a metric was asked for; where slo.quality_floor is set, it alone counts"},
+       [](const BestPoint& b) { return b.sweep->quality_first; }},
       {"meeting_objectives?",
        {kCount,
         "points that 99 % of requests meet their objectives at, where those rank first; a mean task score below "
         "slo.quality_floor, or one that is not known, meets none"},
-       [](const Best& b) { return b.ranking->meeting; }},
-      {"index", {kCount, "number of the best point"}, &Best::point},
-      Field<Best>::values("even[]", {kCount, "numbers of the points that the 95 % intervals do not tell from it"},
-                          [](const Best& b) {
-                            Json even = Json::array();
-                            for (const std::size_t row : b.ranking->even) even.push_back(b.sweep->points[row].point);
-                            return even;
-                          }),
+       [](const BestPoint& b) { return b.ranking->meeting; }},
+      {"index", {kCount, "number of the best point"}, &BestPoint::point},
+      Field<BestPoint>::values(
+          "even[]",
+          {kCount,
+           "numbers of the points that are even with it: the 95 % intervals do not tell them apart, or "
+           "they print alike; the cheapest of them is the best, of these the simplest"},
+          [](const BestPoint& b) {
+            Json even = Json::array();
+            for (const std::size_t row : b.ranking->best.even) even.push_back(b.sweep->points[row].point);
+            return even;
+          }),
       {"lossless_index?",
        {kCount,
         "number of the first point whose output is that of full-KV decoding, where that of the best is not; "
         "whether or not it meets the objectives"},
-       [](const Best& b) {
+       [](const BestPoint& b) {
          return b.ranking->lossless ? std::optional(b.sweep->points[*b.ranking->lossless].point) : std::nullopt;
        }},
-      Field<Best>::values("set.*", {kAny, "value of that axis at the best point"}, &Best::set),
-      {"value", {kPlain, "the figure of the best point, in the metric's unit"}, &Best::value}};
+      {"any_quality_index?",
+       {kCount, "number of the point that would be the best whatever the quality of its output, where that is another"},
+       [](const BestPoint& b) {
+         const auto& others = b.ranking->others;
+         return others.empty() ? std::nullopt : std::optional(b.sweep->points[others.back().second].point);
+       }},
+      Field<BestPoint>::values("set.*", {kAny, "value of that axis at the best point"}, &BestPoint::set),
+      {"value", {kPlain, "the figure of the best point, in the metric's unit"}, &BestPoint::value}};
   return fields;
 }
 

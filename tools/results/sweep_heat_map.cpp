@@ -48,7 +48,7 @@ class Cells {
       missing_ = true;
       return looking("none ", {Tone::faint});
     }
-    const bool best = ranking_.best(row);
+    const bool best = ranking_.marked(row);
     const double shade =
         shade_of(value, figures_.at(by_value_.back(), sweep_.metric), figures_.at(by_value_.front(), sweep_.metric));
     return looking(printed_figure(sweep_.metric, value) + (best ? "*" : " "), {best ? Tone::best : Tone::plain, shade});

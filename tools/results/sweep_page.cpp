@@ -24,7 +24,6 @@ constexpr std::size_t kMostRows = 40;  // a table that is still read
 constexpr std::size_t kBestRows = 20;  // what is shown of a longer one
 constexpr std::size_t kMostReasons = 5;
 constexpr std::size_t kMostCaveats = 40;
-constexpr std::size_t kMostNamed = 8;
 constexpr std::string_view kHitRate = ".hit_rate";
 constexpr const char* kCost = "cost.usd_per_1m_output_tokens";
 
@@ -78,13 +77,13 @@ bool costs_differ(const FigureTable& figures) {
 }
 
 std::string fidelity(const FigureTable& figures, std::size_t row) {
-  return fidelity_text(figures.lossless(row), figures.at(row, "quality.mean_score"),
-                       figures.at(row, "quality.expected_kl_nats"));
+  const OutputQuality& quality = figures.quality(row);
+  return fidelity_text(quality.lossless, quality.score, quality.nats);
 }
 
 bool any_lossy(const Sweep& sweep, const FigureTable& figures) {
   for (std::size_t row = 0; row < sweep.points.size(); ++row) {
-    if (!figures.lossless(row)) return true;
+    if (!figures.quality(row).lossless) return true;
   }
   return false;
 }
@@ -92,6 +91,7 @@ bool any_lossy(const Sweep& sweep, const FigureTable& figures) {
 /// What the table shows for some sweeps only.
 struct SomeColumns {
   std::vector<std::string> hits;
+  bool objectives = false;
   bool quality = false;
   bool cost = false;
 };
@@ -119,7 +119,7 @@ std::vector<Cell> table_row(const Sweep& sweep, const FigureTable& figures, std:
   for (const char* latency : {"ttft.p50", "ttft.p99", "tpot.p50", "tpot.p99"}) {
     cells.push_back(seconds(figures.at(row, fmt::format("latency_s.{}", latency))));
   }
-  cells.push_back(percent(figures.at(row, "slo.attainment")));
+  if (some.objectives) cells.push_back(percent(figures.at(row, "slo.attainment")));
   cells.push_back(binding(figures, row));
   for (const std::string& name : some.hits) cells.push_back(percent(figures.at(row, name)));
   if (some.quality) cells.emplace_back(fidelity(figures, row));
@@ -129,14 +129,16 @@ std::vector<Cell> table_row(const Sweep& sweep, const FigureTable& figures, std:
 }
 
 Table points_table(const Sweep& sweep, const FigureTable& figures, const Ranking& ranking) {
-  const SomeColumns some{hit_rates(sweep, figures), any_lossy(sweep, figures),
-                         sweep.metric != kCost && costs_differ(figures)};
+  const SomeColumns some{hit_rates(sweep, figures), !figures.ranked("slo.attainment").empty(),
+                         any_lossy(sweep, figures), sweep.metric != kCost && costs_differ(figures)};
   Table t;
   t.header = {"", "point"};
   for (std::string& label : axis_labels(sweep.plan.design.axes())) t.header.push_back(std::move(label));
-  for (const char* name : {"tokens/s", "95 %", "TTFT p50", "TTFT p99", "TPOT p50", "TPOT p99", "in SLO", "bound by"}) {
+  for (const char* name : {"tokens/s", "95 %", "TTFT p50", "TTFT p99", "TPOT p50", "TPOT p99"}) {
     t.header.emplace_back(name);
   }
+  if (some.objectives) t.header.emplace_back("in SLO");
+  t.header.emplace_back("bound by");
   for (const std::string& name : some.hits) t.header.push_back(hits_title(name));
   if (some.quality) t.header.emplace_back("quality");
   if (some.cost) t.header.emplace_back("$ per 1M");
@@ -153,7 +155,7 @@ Table points_table(const Sweep& sweep, const FigureTable& figures, const Ranking
     for (std::size_t i = 0; i < sweep.points.size(); ++i) rows.push_back(i);
   }
   for (const std::size_t row : rows) {
-    const bool best = ranking.best(row);
+    const bool best = ranking.marked(row);
     t.rows.push_back(table_row(sweep, figures, row, best, some));
     for (Cell& cell : t.rows.back()) cell.look = Look{best ? Tone::best : Tone::plain};
     if (!sweep.points[row].simulated()) t.rows.back().back().look = Look{Tone::faint};
@@ -206,15 +208,11 @@ std::string design_line(const Sweep& sweep) {
                             plan.replications == 1 ? "" : "s");
 }
 
-/// "point 3", "points 1, 2 and 4 more".
-std::string point_numbers(const Sweep& sweep, const std::vector<std::size_t>& rows) {
+/// The numbers of the points of these rows, as point_numbers() writes them.
+std::string numbers_of(const Sweep& sweep, const std::vector<std::size_t>& rows) {
   std::vector<std::size_t> points;
   for (const std::size_t row : rows) points.push_back(sweep.points[row].point);
-  std::sort(points.begin(), points.end());
-  const std::size_t more = points.size() > kMostNamed ? points.size() - kMostNamed : 0;
-  points.resize(points.size() - more);
-  return fmt::format("point{} {}{}", points.size() + more == 1 ? "" : "s", fmt::join(points, ", "),
-                     more > 0 ? fmt::format(" and {} more", more) : "");
+  return point_numbers(std::move(points));
 }
 
 /// Which points are no service, where one is asked for; that the best is none, where a figure was asked for.
@@ -232,20 +230,7 @@ std::vector<std::string> unsteady_words(const Sweep& sweep, const FigureTable& f
     return sweep.points[a].point < sweep.points[b].point;
   });
   return {fmt::format("in no steady state, and therefore behind all others: {}; of point {}: {}",
-                      point_numbers(sweep, behind), sweep.points[named].point, figures.unsteady(named))};
-}
-
-/// ", output lossy: task score 0.985 of the full KV's, 0.005 below slo.quality_floor"; empty where it is lossless.
-std::string lossy_words(const FigureTable& figures, std::size_t row) {
-  if (figures.lossless(row)) return {};
-  const double score = figures.at(row, "quality.mean_score"), nats = figures.at(row, "quality.expected_kl_nats");
-  std::string words = ", output lossy: ";
-  if (std::isfinite(score)) {
-    words += fmt::format("task score {} of the full KV's", fidelity(figures, row));
-  } else {
-    words += std::isfinite(nats) ? figure(nats) + " nats a request from the full KV's" : "by how much is not known";
-  }
-  return words + figures.below_floor(row);
+                      numbers_of(sweep, behind), sweep.points[named].point, figures.unsteady(named))};
 }
 
 /// Which points have outputs worse than is asked for, where the best has not.
@@ -259,7 +244,7 @@ std::vector<std::string> behind_for_quality(const Sweep& sweep, const FigureTabl
   std::vector<std::string> words;
   const auto say = [&](const char* why, const std::vector<std::size_t>& rows) {
     if (rows.empty()) return;
-    words.push_back(fmt::format("{}, and therefore behind those that reach it: {}", why, point_numbers(sweep, rows)));
+    words.push_back(fmt::format("{}, and therefore behind those that reach it: {}", why, numbers_of(sweep, rows)));
   };
   say("below slo.quality_floor", below);
   say("not known to reach slo.quality_floor", unknown);
@@ -286,17 +271,21 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
   }
   const std::size_t best = ranking.order.front();
   const auto named = [&](std::size_t row) {
-    return fmt::format("point {} ({}) with {}", sweep.points[row].point,
-                       sweep.plan.design.describe(sweep.points[row].point),
-                       printed_figure(sweep.metric, figures.at(row, sweep.metric)));
+    const OutputQuality& quality = figures.quality(row);
+    return fmt::format("point {} ({}) with {}{}", sweep.points[row].point,
+                       sweep.plan.design.describe(sweep.points[row].point), figures.candidates()[row].printed,
+                       quality.lossless ? "" : "; " + output_words(quality));
   };
-  const std::string of_best = named(best) + lossy_words(figures, best);
+  const std::string of_best = named(best);
   const std::string by = fmt::format("by the {} {}", less_is_better(sweep.metric) ? "lowest" : "highest", sweep.metric);
   std::vector<std::string> words, unsteady = unsteady_words(sweep, figures, ranking);
   const auto with_unsteady = [&] {
     if (ranking.lossless && ranking.given.empty()) {
       words.push_back(fmt::format("the first whose output is that of full-KV decoding: {}{}", named(*ranking.lossless),
                                   state_words(figures, *ranking.lossless)));
+    }
+    for (const auto& [quality, row] : ranking.others) {
+      if (ranking.given.empty()) words.push_back(fmt::format("{}: {}", quality, named(row)));
     }
     for (std::string& said : behind_for_quality(sweep, figures, ranking)) words.push_back(std::move(said));
     words.insert(words.end(), unsteady.begin(), unsteady.end());
@@ -311,30 +300,35 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
   if (std::find(names.begin(), names.end(), "slo.below_quality_floor") != names.end()) {
     asked_for += " and slo.quality_floor in the mean";
   }
+  const std::string even = even_words(ranking.best, numbers_of(sweep, ranking.best.even));
   if (ranking.meeting == std::size_t{0}) {
     const double met = figures.at(best, "slo.attainment");
     words.push_back(fmt::format("no point{} meets {}; {}, {}: {}", unsteady.empty() ? "" : " in a steady state",
                                 asked_for, ranking.given.empty() ? "the nearest" : "first",
                                 std::isfinite(met) ? "for " + percent(met) : "where no request finished", of_best));
-    if (!ranking.given.empty()) words.push_back("no point is best: " + given_words(ranking.given));
+    if (!ranking.given.empty()) {
+      words.push_back("no point is best: " + given_words(ranking.given));
+    } else if (!even.empty()) {
+      words.push_back(even);
+    }
     return with_unsteady();
   }
   const std::string among = ranking.meeting ? fmt::format(", of {} that meet{} {}", *ranking.meeting,
                                                           *ranking.meeting == 1 ? "s" : "", asked_for)
                                             : std::string();
   const bool marked = !ranking.all_even() && ranking.given.empty();
-  words.push_back(fmt::format("{}, {}{}: {}", marked ? "best" : "first", by, among, of_best));
-  const char* why = ranking.with_interval ? "the 95 % intervals tell" : "what is printed tells";
+  words.push_back(fmt::format("{}{}, {}{}: {}", marked ? "best" : "first",
+                              ranking.quality.empty() ? "" : " " + ranking.quality, by, among, of_best));
+  const bool with_interval = ranking.best.with_interval;
+  const char* why = with_interval ? "the 95 % intervals tell" : "what is printed tells";
   if (!ranking.given.empty()) {
     words.push_back("no point is best: " + given_words(ranking.given));
   } else if (ranking.all_even()) {
     words.push_back(fmt::format("no point is best: {} none from it", why));
-  } else if (!ranking.even.empty()) {
-    words.push_back(fmt::format("even with it, {}: {}",
-                                ranking.with_interval ? "within the 95 % intervals" : "as printed",
-                                point_numbers(sweep, ranking.even)));
+  } else if (!even.empty()) {
+    words.push_back(even);
   }
-  if (marked && !ranking.with_interval && ranking.order.size() > 1) {
+  if (marked && !with_interval && ranking.order.size() > 1) {
     words.emplace_back("of this figure no interval is known: a small lead may be chance");
   }
   return with_unsteady();

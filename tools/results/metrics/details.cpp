@@ -175,7 +175,10 @@ Metrics detail_metrics() {
        {"details.completed_measured", kRequests, kHigher, "that finished in the measured time",
         detail(&Measurements::completed_measured)},
        {"details.within_slo", kRequests, kHigher,
-        "requests finished in the measured time that met every latency objective", detail(&Measurements::within_slo)},
+        "requests finished in the measured time that met every latency objective",
+        [](const View& v) {
+          return has_objectives(v.outcome.scenario) ? count(v.measured().within_slo) : missing(kNoObjective);
+        }},
        {"details.output_tokens", kTokens, kHigher, "emitted in the measured time",
         detail(&Measurements::output_tokens)},
        {"details.prompt_tokens", kTokens, kHigher,

@@ -1,5 +1,6 @@
 #include "tools/results/metrics/metric.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <iterator>
@@ -16,6 +17,17 @@ Figure number(double value, std::string_view reason) {
 double at_most_whole(double part, double whole) {
   constexpr double kRounding = 1e-9;
   return part > whole && part <= whole * (1 + kRounding) ? whole : part;
+}
+
+bool has_objectives(const serving::SloConfig& slo) {
+  return slo.ttft_s || slo.tpot_s || slo.itl_s || slo.e2e_s;
+}
+
+bool has_objectives(const scenario::Scenario& scenario) {
+  const serving::ServingConfig& c = scenario.serving;
+  if (c.classes.empty()) return has_objectives(c.slo);
+  return std::any_of(c.classes.begin(), c.classes.end(),
+                     [&c](const serving::ClassConfig& one) { return has_objectives(one.slo.value_or(c.slo)); });
 }
 
 Figure ratio(double numerator, double denominator, std::string_view reason) {

@@ -38,6 +38,12 @@ struct Figure {
   std::string reason = {};
 };
 
+/// Whether requests have a latency to keep to, so that they can meet objectives or miss them.
+[[nodiscard]] bool has_objectives(const serving::SloConfig& slo);
+/// Whether a scenario has objectives, or one of its classes.
+[[nodiscard]] bool has_objectives(const scenario::Scenario& scenario);
+inline constexpr std::string_view kNoObjective = "no latency objective is set";
+
 /// `part`, or `whole` where it is above that by no more than rounding: the sum of a time's parts.
 double at_most_whole(double part, double whole);
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "planner/complexity.h"
 #include "planner/quality_floor.h"
 #include "sim/cache/prompt_cache.h"
 #include "tools/results/comparison.h"
@@ -225,14 +226,18 @@ Metrics request_metrics() {
                         &Measurements::itl_s, kNoGap));
   append(rows, sample_metrics("latency_s.e2e", "s from a request's arrival to its last output token",
                               &Measurements::e2e_s, kNothingFinished));
-  append(rows, {{"slo.attainment", kShare, kHigher,
-                 "of finished requests, those that met every latency objective; 1 where none is set",
+  append(rows, {{"slo.attainment", kShare, kHigher, "of finished requests, those that met every latency objective",
                  [](const View& v) {
+                   if (!has_objectives(v.outcome.scenario)) return missing(kNoObjective);
                    return ratio(static_cast<double>(v.measured().within_slo), finished(v), kNothingFinished);
                  }},
                 {"slo.goodput_requests_per_s", kRequestsPerS, kHigher,
                  "requests that met every objective, with an answer at or above slo.quality_floor where it is set",
-                 per_second([](const View& v) { return v.measured().good; })}});
+                 [](const View& v) {
+                   const bool asked = has_objectives(v.outcome.scenario) || floor_of(v.outcome.scenario);
+                   return asked ? per_second([](const View& w) { return w.measured().good; })(v)
+                                : missing("neither a latency objective nor slo.quality_floor is set");
+                 }}});
   append(rows, when(kFloor, {{"slo.below_quality_floor", kPlain, kLower,
                               "by how much quality.mean_score is below slo.quality_floor, or the highest that a class "
                               "of requests has; 0 where it reaches it",
@@ -250,6 +255,15 @@ Metrics machine_metrics() {
        [](const View& v) { return fidelity(v, 0.0, v.measured().kl_nats, "step_kl"); }},
       {"quality.lossless", kTruth, kNeither, "whether every output is that of full-KV decoding",
        [](const View& v) { return Figure{lossless(v.outcome.scenario)}; }},
+      {"complexity.mechanisms", kCount, kNeither,
+       "what there is beside decoding with full KV: compressed KV, verification, a drafter, draft lengths that adapt, "
+       "fetched KV, prompts stored or put together, their compression, GPUs that score, pools",
+       [](const View& v) { return count(planner::complexity_of(v.outcome.scenario).mechanisms); }},
+      {"complexity.tiers", kCount, kNeither, "tiers in which prompts are stored",
+       [](const View& v) { return count(planner::complexity_of(v.outcome.scenario).tiers); }},
+      {"complexity.memory_bytes", kBytes, kNeither,
+       "memory of all GPUs, hosts and storage tiers with a capacity, as configured",
+       [](const View& v) { return Figure{planner::complexity_of(v.outcome.scenario).memory_bytes}; }},
       {"gpu.busy_fraction", kShare, kHigher, "share of the replicas' time with an iteration under way",
        time_share(&Measurements::busy_s)},
       {"gpu.hbm_peak_bytes", kBytes, kLower,

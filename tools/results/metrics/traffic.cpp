@@ -1,4 +1,6 @@
 // Sessions, whose requests wait for each other, and classes of requests.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "tools/results/metrics/metric.h"
@@ -57,7 +59,13 @@ Metrics class_rows() {
   Metrics rows{{"classes.*.requests", kRequests, kNeither, "requests of the class that finished in the measured time",
                 [](const View& v) { return count(class_of(v).completed); }},
                {"classes.*.attainment", kShare, kHigher,
-                "of these, those that met every objective of the class; 1 where none is set", [](const View& v) {
+                "of these, those that met every latency objective of the class", [](const View& v) {
+                  const auto& all = v.config().classes;
+                  const auto own = std::find_if(all.begin(), all.end(),
+                                                [&v](const serving::ClassConfig& one) { return one.name == v.name; });
+                  if (own == all.end() || !has_objectives(own->slo.value_or(v.config().slo))) {
+                    return missing(kNoObjective);
+                  }
                   return ratio(static_cast<double>(class_of(v).within_slo), static_cast<double>(class_of(v).completed),
                                kNothingFinished);
                 }}};

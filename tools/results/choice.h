@@ -1,0 +1,131 @@
+// Which of several results is chosen: the one rule by which sweeps, comparisons and reports name a best one, and which
+// others chance or the digits printed do not tell from it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "planner/complexity.h"
+#include "tools/results/numbers.h"
+#include "tools/results/section.h"
+#include "tools/results/shortfall.h"
+
+namespace kvsim::results {
+
+/// Output with at least this task score, relative to the full KV's, is called nearly lossless.
+inline constexpr double kNearlyLossless = 0.99;
+
+/// How near an output is to that of full-KV decoding, by a run's document.
+struct OutputQuality {
+  bool lossless = true;
+  double score = 1;        ///< task score relative to the full KV's; not a number: not known
+  double nats = 0;         ///< divergence of a request; not a number: not known
+  std::string floor{};     ///< floor_words()
+  bool has_floor = false;  ///< slo.quality_floor is set
+
+  [[nodiscard]] bool nearly_lossless() const { return lossless || score >= kNearlyLossless; }
+};
+/// Reads a run's document; one without a quality is taken for lossless.
+[[nodiscard]] OutputQuality quality_of(const Json& result);
+
+/// "its output is that of full-KV decoding", or "its output differs from that of full-KV decoding: task score 0.985 of
+/// the full KV's, 0.005 below slo.quality_floor".
+[[nodiscard]] std::string output_words(const OutputQuality& quality);
+/// The sentence of an output that differs, with what is known of it, if anything.
+[[nodiscard]] std::string lossy_output_words(const std::string& what_is_known);
+
+/// One of those that are chosen among: a run of a comparison, or a point of a sweep.
+struct Candidate {
+  double value = kNone;       ///< by which they are ranked; not a number: it has no such figure
+  double half_width = kNone;  ///< of its 95 % interval; not a number: none is known
+  std::string printed;        ///< the value as pages have it
+  Shortfall behind;           ///< by what was asked for, whatever its figure; those with the least compete
+  OutputQuality quality;
+  bool baseline = false;  ///< what the others are compared with: no choice where another is as good an output
+  double usd_per_hour = kNone;
+  planner::Complexity complexity;
+};
+
+/// Makes a candidate, without a value, of a run's document.
+[[nodiscard]] Candidate candidate_of(const Json& result, Asked asked);
+
+/// Gives it the figure `metric`, which `figure` has by its path, with its interval: METRIC.half_width_95. What is
+/// divided by tokens/s, or proportional to them, is as far off as they are.
+void measure(Candidate& candidate, std::string_view metric, const std::function<double(std::string_view path)>& figure);
+
+/// How candidates are ordered.
+struct Order {
+  bool less = false;  ///< less is better
+  /// Outputs of full-KV decoding come first, then nearly lossless ones. Where slo.quality_floor says which quality is
+  /// enough, those that reach it are alike.
+  bool quality_first = true;
+  double tie = 0;  ///< values within this share of the best are even with it
+
+  [[nodiscard]] bool better(double a, double b) const { return less ? a < b : a > b; }
+  /// Whether quality comes first among these.
+  [[nodiscard]] bool by_quality(const std::vector<Candidate>& candidates) const;
+};
+
+/// The property that decided among those that are even.
+enum class TieBreak : std::uint8_t { none, cheaper, simpler };
+
+/// The best of some candidates.
+struct Best {
+  std::size_t chosen = 0;
+  std::vector<std::size_t> even;  ///< the others that are not told from the best of them, ascending
+  TieBreak by = TieBreak::none;   ///< none: it is the first by its value, too
+  bool with_interval = false;     ///< of the best value
+  std::string within{};           ///< what does not tell them apart: "within the 95 % intervals"
+};
+
+/// The best of those that compete, by which quality is asked for. None: nobody has the figure.
+struct Bests {
+  std::optional<Best> lossless;         ///< of those whose output is that of full-KV decoding
+  std::optional<Best> nearly_lossless;  ///< of those and the nearly lossless
+  std::optional<Best> highest_score;    ///< of those with the highest task score
+  std::optional<Best> all;
+};
+/// Even with the best value is what its 95 % interval does not tell from it, where both have one, what prints alike,
+/// and what lies within Order::tie. Of these the cheapest by the hour is chosen; of those within 1 % of its price,
+/// beyond which memory in use tells prices apart, the simplest (planner::Complexity); of equal ones the first, so that
+/// the first values of axes go before others. A price that one of them lacks decides nothing.
+[[nodiscard]] Bests bests_of(const std::vector<Candidate>& candidates, const Order& order);
+
+struct Choice {
+  Best best;
+  std::string quality;  ///< "with lossless output", "at a task score of 0.99 or more", "with the highest task score";
+                        ///< empty: the best whatever the quality
+};
+/// The best lossless one; where that is a baseline, the best nearly lossless one; where nobody is that, the best of
+/// those with the highest task score, so that nobody else is better in both. Where quality does not come first, the
+/// best of all. None: nobody has the figure.
+[[nodiscard]] std::optional<Choice> choose(const std::vector<Candidate>& candidates, const Order& order);
+
+/// Candidates that are better than the chosen one where less quality is enough: words and position. The words are "at a
+/// task score of 0.99 or more" and "whatever the quality". Empty where quality does not come first.
+[[nodiscard]] std::vector<std::pair<std::string, std::size_t>> other_qualities(const std::vector<Candidate>& candidates,
+                                                                               const Order& order);
+
+/// All that have the figure: the chosen one, then the others by how far they are behind and by their figure.
+[[nodiscard]] std::vector<std::size_t> ranked(const std::vector<Candidate>& candidates, const Order& order);
+
+/// "even with it, within the 95 % intervals: points 4, 10; of these it is the cheapest"; empty where nothing is.
+/// `even`: their names as one text.
+[[nodiscard]] std::string even_words(const Best& best, const std::string& even);
+
+/// "points 1, 2 and 4 more", "point 3": of a sweep, by number.
+[[nodiscard]] std::string point_numbers(std::vector<std::size_t> points);
+
+/// Whether an axis is over policies.
+[[nodiscard]] bool is_policy(std::string_view path);
+
+/// The points of a sweep with the policies of the first of them are its baselines. `sets`: what each point sets.
+void mark_baselines(std::vector<Candidate>& candidates, const std::vector<Json>& sets);
+
+}  // namespace kvsim::results
