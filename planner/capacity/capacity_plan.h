@@ -71,6 +71,8 @@ struct Configuration {
   [[nodiscard]] std::int64_t gpus_per_replica() const;
   /// What one replica sustains of the load; 0 where no rate passes.
   [[nodiscard]] double rate_per_replica() const;
+  /// The load that one replica sustains where requests take as long as ModelMargin allows for.
+  [[nodiscard]] double rate_with_model_error() const { return rate_per_replica() / margin.slower; }
   /// What most of the requests that miss do miss just above the sustained rate (word_of), kQueue where they meet the
   /// objectives there and more come than are served; empty where nothing fails.
   [[nodiscard]] std::string_view limited_by() const;
@@ -100,8 +102,9 @@ CapacityPlan plan_capacity(const scenario::Scenario& scenario, CapacityRequest r
 
 // The order in which configurations are shown. Internal to the capacity planner.
 
-/// Best first: with a required rate by $/h of the fleet, then the larger headroom, then by GPUs; without one by $ per
-/// 1M output tokens. Where a configuration that works has no price, by GPUs of the fleet, or by requests/s per GPU.
+/// Best first: with a required rate by $/h of the fleet, then the simpler (planner::Complexity), then the
+/// larger headroom, then by GPUs; without one by $ per 1M output tokens, then the simpler. Prices that print alike are
+/// equal. Where a configuration that works has no price, by GPUs of the fleet, or by requests/s per GPU.
 /// Those that meet the objectives at no rate come last. Equal ones keep their order.
 void rank(CapacityPlan& plan);
 

@@ -1,15 +1,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "models/schema/units.h"
 #include "planner/capacity/capacity_plan.h"
+#include "planner/complexity.h"
 #include "planner/infeasible.h"
 
 namespace kvsim::planner::capacity {
@@ -17,15 +18,22 @@ namespace {
 
 constexpr double kLast = std::numeric_limits<double>::infinity();
 
+/// A price in cents, as it is printed.
+double cents(const std::optional<double>& usd) {
+  constexpr double kCents = 100;
+  return usd ? std::round(*usd * kCents) : kLast;
+}
+
 /// Smaller is better.
-std::array<double, 3> key(const Configuration& c, bool by_price) {
-  if (c.search.rate <= 0) return {kLast, kLast, kLast};
+std::tuple<double, Complexity, double, double> key(const Configuration& c, bool by_price) {
+  if (c.search.rate <= 0) return {kLast, {}, kLast, kLast};
+  const Complexity complexity = complexity_of(c.scenario);
   if (c.fleet) {
     const auto gpus = static_cast<double>(c.fleet->gpus);
-    return {by_price ? c.fleet->cost.total().value_or(kLast) : gpus, -c.fleet->headroom, gpus};
+    return {by_price ? cents(c.fleet->cost.total()) : gpus, complexity, -c.fleet->headroom, gpus};
   }
   const double per_gpu = c.rate_per_replica() / static_cast<double>(c.gpus_per_replica());
-  return {by_price ? c.usd_per_million.value_or(kLast) : -per_gpu, -per_gpu, 0};
+  return {by_price ? cents(c.usd_per_million) : -per_gpu, complexity, -per_gpu, 0};
 }
 
 }  // namespace

@@ -97,6 +97,33 @@ TEST(Capacity, OfFleetsThatCostTheSameTheOneWithMoreRoomComesFirst) {
   EXPECT_EQ(plan.configurations[2].policy, "dear");
 }
 
+TEST(Capacity, OfPricesThatPrintAlikeTheSimplerComesFirst) {
+  CapacityPlan plan;
+  const auto add = [&plan](const char* decode, double usd, double headroom) {
+    Configuration c;
+    c.policy = decode;
+    c.scenario = quick_chat({fmt::format("decode={{policy: {}, compressor: fast-kvzip, keep_ratio: 0.2}}", decode)});
+    c.search.rate = 1;
+    c.cost.gpus = usd;
+    c.usd_per_million = usd;
+    c.fleet.emplace();
+    c.fleet->cost.gpus = usd;
+    c.fleet->headroom = headroom;
+    plan.configurations.push_back(c);
+  };
+  const auto first = [&plan] {
+    rank(plan);
+    return plan.configurations.front().policy;
+  };
+  add("lossy", 8.001, 0.4);
+  add("full_kv", 8.004, 0.1);
+  EXPECT_EQ(first(), "full_kv");
+  for (Configuration& c : plan.configurations) c.fleet.reset();
+  EXPECT_EQ(first(), "full_kv");
+  plan.configurations.back().usd_per_million = 7.99;  // the lossy one
+  EXPECT_EQ(first(), "lossy") << "the cheaper goes before the simpler";
+}
+
 // One request at a time and one output token: a queue M/D/1 with the lone request's time as service time D. Its waiting
 // time (Erlang): P(W <= t) = (1 - rho) sum over j from 0 to floor(t/D) of (lambda (j D - t))^j / j! e^(-lambda (j D -
 // t)). The rate at which P(W <= TTFT - D) is the target is found by bisection and compared.

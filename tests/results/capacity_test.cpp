@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tests/planner/capacity_scenario.h"
 #include "tools/results/capacity.h"
@@ -103,6 +104,82 @@ TEST(CapacityDecision, SaysAsWhatPromptsAreStored) {
       << said("lru, compressor: keydiff, keep_ratio: 0.3");
   EXPECT_NE(said("utility").find("prompts are stored whole or by knorm, kvzip, snapkv)"), std::string::npos)
       << said("utility");
+}
+
+/// A configuration that sustains one request a second.
+planner::capacity::Configuration sustaining(const std::string& machine, const std::string& policy) {
+  planner::capacity::Configuration c;
+  c.scenario = quick_chat({"decode={policy: " + policy + ", compressor: fast-kvzip, keep_ratio: 0.2}"});
+  c.machine = machine;
+  c.policy = policy;
+  c.search.rate = 1;
+  c.probes.resize(1);
+  c.probes.front().rate = 1;
+  c.probes.front().passes = true;
+  c.probes.front().score = 0.985;
+  return c;
+}
+
+// Documents have the sentences that terminals print of a choice; reports take them from there.
+TEST(CapacityDocument, SaysWhatThePageSaysOfTheChoice) {
+  results::CapacityOutcome outcome;
+  planner::capacity::CapacityPlan& plan = outcome.plan;
+  plan.request.probe = quick_probe();
+  plan.configurations = {sustaining("a100", "lossy"), sustaining("h100-sxm", "full_kv")};
+  plan.configurations.front().margin.slower = 2;
+  const auto document = [&outcome] { return results::capacity_document(outcome); };
+  const results::Json d = document();
+  const results::Json& lossy = d["configurations"][0];
+  EXPECT_EQ(lossy["output_differs"],
+            "its output differs from that of full-KV decoding: task score 0.985 of the full KV's");
+  EXPECT_FALSE(d["configurations"][1].contains("output_differs"));
+  EXPECT_EQ(lossy["rate_with_model_error"], 0.5);
+  const std::string error = lossy["model_error"];
+  EXPECT_TRUE(error.starts_with("Against the error of the model itself, 0.5000 requests/s: ")) << error;
+  EXPECT_TRUE(error.ends_with("; none of them has lossy, whose error is not known")) << error;
+  EXPECT_FALSE(d.contains("cheaper_with_model_error"));
+  plan.request.rate = 1;
+  for (planner::capacity::Configuration& c : plan.configurations) {
+    c.fleet.emplace();
+    c.fleet->found = true;
+    c.margin.replicas = 1;
+    c.margin.usd_per_hour = c.policy == "lossy" ? 3 : 2;
+  }
+  const results::Json fleets = document();
+  const std::string cheaper = fleets["cheaper_with_model_error"];
+  EXPECT_TRUE(cheaper.starts_with("Bought against that error, 1 x h100-sxm under full_kv is cheaper: $2.00/h"))
+      << cheaper;
+  std::string decision;
+  for (const std::string& line : results::capacity_decision(plan)) decision += line + "\n";
+  for (const std::string& said : {cheaper, fleets["configurations"][0]["model_error"].get<std::string>(),
+                                  fleets["configurations"][0]["output_differs"].get<std::string>()}) {
+    EXPECT_NE(decision.find(said), std::string::npos) << said << "\n" << decision;
+  }
+}
+
+TEST(CapacityRemarks, SayHowTheGpusWereChosen) {
+  planner::capacity::CapacityPlan plan;
+  plan.request.probe = quick_probe();
+  plan.configurations = {sustaining("l4", "full_kv")};
+  planner::capacity::Configuration& c = plan.configurations.front();
+  c.placement = planner::capacity::Placement::smallest;
+  c.tensor_parallel = 2;
+  const auto said = [&plan] { return results::capacity_remarks(plan).items.back(); };
+  EXPECT_EQ(said(), "l4: 2 GPUs per replica, the smallest power of two with room for the model and a mean request");
+  c.failed_sizes = {1};  // has room, and meets the objectives at no rate
+  EXPECT_EQ(said(), "l4: 2 GPUs per replica, the smallest power of two that meets the objectives");
+}
+
+TEST(CapacityFallbacks, SayOfWhichConfigurationTheyAre) {
+  planner::capacity::CapacityPlan plan;
+  plan.configurations = {sustaining("a100", "full_kv"), sustaining("a100", "lossy")};
+  for (planner::capacity::Configuration& c : plan.configurations) {
+    c.scenario.serving.cluster.profile.measured_on = c.scenario.serving.cluster.gpu.name;
+    c.probes.front().fallbacks = {c.policy == "lossy" ? "7 of 9 iterations" : "1 of 9 iterations", "both"};
+  }
+  EXPECT_EQ(
+      results::capacity_fallbacks(plan).items,
+      (std::vector<std::string>{"a100, full_kv: 1 of 9 iterations", "a100: both", "a100, lossy: 7 of 9 iterations"}));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/serving/decode_policy.h"
 #include "tools/report/answers.h"
 #include "tools/report/documents.h"
 #include "tools/report/parts.h"
@@ -36,10 +37,25 @@ std::string with_comma(std::string list) {
   return list.empty() ? list : list + ",";
 }
 
-/// A line with the output's mean task score, where it is lossy and known.
-std::string score_line(const Json& configuration) {
-  if (truth(configuration, {"lossless"}) || !number(configuration, {"mean_quality"})) return {};
-  return fmt::format("\nIts output has a mean task score of {} of the full KV's.", output_of(configuration));
+/// A sentence of the document as a line of its own; empty where it has none.
+std::string line_of(const Json& document, std::string_view key) {
+  std::string words = text(document, {key});
+  if (words.empty()) return words;
+  words.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(words.front())));
+  return fmt::format("\n{}.", words);
+}
+
+/// The scenario's settings that the policy decodes with: draft length and keep ratio, or the keep ratio alone.
+std::string decoding_line(const Json& capacity, std::string_view policy) {
+  const serving::DecodePolicy* decode = serving::find_decode_policy(policy.substr(0, policy.find_first_of(":/")));
+  if (decode == nullptr) return {};
+  if (decode->verifies) {
+    const std::string drafts = draft_settings(capacity);
+    return drafts.empty() ? drafts : fmt::format("\nDrafts as in the scenario: {}.", drafts);
+  }
+  const auto kept = number(resolved_section(capacity, "decode"), {"decode", "keep_ratio"});
+  if (!decode->reads_compressed || !kept) return {};
+  return fmt::format("\nThe share of the KV that is kept is that of the scenario: c = {}.", plain(*kept));
 }
 
 /// A line on those that cannot run, or that a search which was interrupted had not done.
@@ -81,7 +97,8 @@ Fact gpus_of(const Json& capacity) {
                         results::load_figure(load_of(capacity), rate)),
             fmt::format("Under {}, {}. For a fleet: kvsim capacity {}.", policy, within,
                         load_of(capacity) == planner::capacity::Load::users ? "--users" : "--rate") +
-                score_line(first) + left_out_line(capacity),
+                line_of(first, "output_differs") + decoding_line(capacity, policy) + line_of(first, "model_error") +
+                left_out_line(capacity),
             "costs"};
   }
   const double dollars = number_or_nan(fleet, {"usd_per_hour"});
@@ -104,16 +121,11 @@ Fact gpus_of(const Json& capacity) {
                             results::bytes_of_gb(number(fleet, {"ssd_gb"}).value_or(0)),
                             usd(number(fleet, {"usd_per_hour_ssd"}).value_or(0)));
   }
-  f.detail += score_line(first);
-  if (const std::string drafts = draft_settings(capacity); !drafts.empty() && policy.find("full_kv") != 0) {
-    f.detail += fmt::format("\nDrafts as in the scenario: {}.", drafts);
+  f.detail += line_of(first, "output_differs") + decoding_line(capacity, policy) + line_of(first, "model_error");
+  if (const double cost = number_or_nan(fleet, {"usd_per_hour_with_model_error"}); std::isfinite(cost)) {
+    f.detail += fmt::format("\nThat costs {} an hour.", usd(cost));
   }
-  if (const std::int64_t sure = count(fleet, "replicas_with_model_error"); sure > 0) {
-    const double cost = number_or_nan(fleet, {"usd_per_hour_with_model_error"});
-    f.detail += fmt::format("\nAgainst the error of the model itself: {}{}.", replicas_text(static_cast<double>(sure)),
-                            std::isfinite(cost) ? fmt::format(", {} an hour", usd(cost)) : "");
-  }
-  f.detail += pooling(capacity, first) + left_out_line(capacity);
+  f.detail += line_of(capacity, "cheaper_with_model_error") + pooling(capacity, first) + left_out_line(capacity);
   return f;
 }
 

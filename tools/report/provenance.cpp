@@ -12,6 +12,8 @@
 #include "tools/report/best_policy.h"
 #include "tools/report/parts.h"
 #include "tools/report/report.h"
+#include "tools/report/words.h"
+#include "tools/results/capacity.h"
 #include "tools/results/numbers.h"
 #include "tools/results/stated_error.h"
 
@@ -302,9 +304,7 @@ std::vector<std::string> fallbacks_of(const Inputs& inputs) {
   for_each_run(inputs, [&list](const Json& r) { add_once(list, texts(r, {"details", "fallbacks"})); });
   for (const Json& sweep : inputs.sweeps) add_once(list, texts(sweep, {"fallbacks"}));
   for (const Json& plan : inputs.plans) add_once(list, texts(plan, {"details", "fallbacks"}));
-  for (const Json& capacity : inputs.capacities) {
-    for (const Json& c : at(capacity, {"configurations"})) add_once(list, texts(c, {"fallbacks"}));
-  }
+  for (const Json& capacity : inputs.capacities) add_once(list, texts(capacity, {"fallbacks"}));
   return list;
 }
 
@@ -373,9 +373,14 @@ Fact how_sure(const Inputs& inputs) {
     sure.first(fmt::format("the objectives hold with a confidence of {}", confidence));
     sure.add_interval(fmt::format("Fleet: the objectives hold with a confidence of {}", confidence));
     const Json& configurations = at(capacity, {"configurations"});
-    const double replicas = configurations.is_array() && !configurations.empty()
-                                ? number_or_nan(configurations.front(), {"fleet", "replicas_with_model_error"})
-                                : std::nan("");
+    if (!configurations.is_array() || configurations.empty()) continue;
+    const Json& first = configurations.front();
+    if (const std::string error = text(first, {"model_error"}); !error.empty()) sure.sentences.push_back(error);
+    const double replicas = number_or_nan(first, {"fleet", "replicas_with_model_error"});
+    const double rate = number_or_nan(first, {"rate_with_model_error"});
+    if (!std::isfinite(replicas) && std::isfinite(rate) && sure.model.empty()) {
+      sure.model = fmt::format("its error leaves {}", results::load_figure(load_of(capacity), rate));
+    }
     if (std::isfinite(replicas) && sure.model.empty()) {
       sure.model = "its error asks for " +
                    results::counted(static_cast<std::size_t>(std::clamp(replicas, 0.0, 1e15)), "replica");

@@ -76,13 +76,29 @@ std::vector<std::string> names_of(const planner::capacity::CapacityPlan& plan);
 /// scaled.
 std::string marked_machine(const planner::capacity::Configuration& c);
 
+/// How the output differs from that of full-KV decoding, with its task score where that is known; empty where it does
+/// not.
+[[nodiscard]] std::string output_differs(const planner::capacity::Configuration& c);
+
+/// A sentence on the load or the replicas that the error of the model asks for, and on what has no known error; empty
+/// where no rate is sustained.
+[[nodiscard]] std::string margin_sentence(const planner::capacity::Configuration& c);
+
+/// Where another fleet is cheaper once the error of the model is bought for, which one; else nothing.
+[[nodiscard]] std::string cheaper_with_model_error(const planner::capacity::CapacityPlan& plan);
+
+/// How the GPUs per replica were chosen.
+[[nodiscard]] std::string placement_words(const planner::capacity::Configuration& c);
+
 /// What to buy, and what would be cheaper.
 std::vector<std::string> capacity_decision(const planner::capacity::CapacityPlan& plan);
 
 /// What the tables cannot say of single configurations.
 List capacity_remarks(const planner::capacity::CapacityPlan& plan);
 
-/// Figures that had to be replaced: "machine: what", once each.
+/// Figures that had to be replaced, once each, with the configurations that they are of.
+[[nodiscard]] std::vector<std::string> named_fallbacks(const planner::capacity::CapacityPlan& plan);
+/// That list as pages have it, with the mark of scaled kernel times.
 List capacity_fallbacks(const planner::capacity::CapacityPlan& plan);
 
 /// How attainment, confidence, run length, fleets and costs are defined, {word, sentence}; the numbers that a request

@@ -187,6 +187,12 @@ std::vector<ConfigurationPart> configuration_parts() {
             {"lossless",
              {kTruth, "whether its output is that of full-KV decoding"},
              [](const Configuration& c) { return lossless(c.scenario); }},
+            {"output_differs?",
+             {kText, "how its output differs from that of full-KV decoding, in words; there where it does"},
+             [](const Configuration& c) {
+               const std::string words = output_differs(c);
+               return words.empty() ? std::nullopt : std::optional(words);
+             }},
             Of::values("fallbacks[]", {kText, "a figure that had to be replaced"}, &Configuration::fallbacks)}},
           {{Of::part(
                 "bound_by", "what the time of the replicas went to; the shares add up to 1",
@@ -196,6 +202,14 @@ std::vector<ConfigurationPart> configuration_parts() {
              [](const Configuration& c) {
                return kTokenises.holds(c.scenario) ? std::optional(c.sustained()->tokeniser_busy) : std::nullopt;
              }},
+            {"rate_with_model_error",
+             {kRequestsPerS, kHigher,
+              "the rate (of what `load` says) that one replica sustains in spite of what "
+              "backtests missed by"},
+             [](const Configuration& c) { return c.rate_with_model_error(); }},
+            {"model_error",
+             {kText, "what the error of the model asks for, and of what no error is known, in words"},
+             margin_sentence},
             {"host_memory_peak_bytes",
              {kBytes, "most host memory that one replica's KV had reserved"},
              [](const Configuration& c) { return c.sustained()->host_peak_bytes; }},
@@ -212,9 +226,7 @@ std::vector<ConfigurationPart> configuration_parts() {
                 "run", "how long each simulation at that rate was",
                 [](const Configuration& c) { return &c.sustained()->length; }, run_fields)},
            sustains},
-          {{{"tensor_parallel_chosen",
-             {kText, "how the GPUs per replica were chosen"},
-             [](const Configuration& c) { return planner::capacity::words_of(c.placement); }},
+          {{{"tensor_parallel_chosen", {kText, "how the GPUs per replica were chosen"}, placement_words},
             {"cannot_run?",
              {kText, "why the scenario does not run there, or was not searched to the end"},
              [](const Configuration& c) { return c.problem.empty() ? std::nullopt : std::optional(c.problem); }}}},
@@ -362,7 +374,16 @@ const Fields<CapacityOutcome>& decision_fields() {
        {kRequestsPerS, "the rate that a fleet has to serve, of what `load` says"},
        [](const CapacityOutcome& o) { return o.plan.request.rate; }},
       configurations_field(),
-      Of::part("cheapest", "the first of the configurations", &CapacityOutcome::plan, cheapest_fields)};
+      Of::part("cheapest", "the first of the configurations", &CapacityOutcome::plan, cheapest_fields),
+      Of::values("fallbacks[]", {kText, "figures that had to be replaced, with the configurations that they are of"},
+                 [](const CapacityOutcome& o) { return Json(named_fallbacks(o.plan)); }),
+      {"cheaper_with_model_error?",
+       {kText,
+        "which fleet is the cheapest one that suffices in spite of the model's error, where it is not the first"},
+       [](const CapacityOutcome& o) {
+         const std::string words = cheaper_with_model_error(o.plan);
+         return words.empty() ? std::nullopt : std::optional(words);
+       }}};
   return fields;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include "models/placement/option_pool.h"
 #include "models/schema/units.h"
 #include "planner/capacity/capacity_plan.h"
+#include "tools/results/choice.h"
 #include "tools/results/provenance.h"
 #include "tools/results/scenario_words.h"
 #include "tools/results/stated_error.h"
@@ -60,20 +62,17 @@ std::string sized_name(const Configuration& c, std::string name) {
   return name;
 }
 
-/// "its output differs from that of full-KV decoding", and as what prompts are stored where that is not whole; empty
-/// where it does not.
-std::string output_differs(const scenario::Scenario& s) {
-  if (lossless(s)) return {};
-  const std::string differs = "its output differs from that of full-KV decoding";
-  if (stores_whole(s)) return differs;
+/// As what prompts are stored; empty where they are stored whole, or not at all.
+std::string stored_as(const scenario::Scenario& s) {
+  if (stores_whole(s)) return {};
   const models::OptionPool pool = models::option_pool(*s.serving.placement);
-  if (pool.size() == 2) return fmt::format("{}: prompts are stored as {}", differs, pool.all().back().name);
+  if (pool.size() == 2) return fmt::format("prompts are stored as {}", pool.all().back().name);
   std::set<std::string> methods;
   for (const models::StorageOption& option : pool.all()) {
     methods.insert({option.method, option.quantiser});
   }
   methods.erase("");
-  return fmt::format("{}: prompts are stored whole or by {}", differs, fmt::join(methods, ", "));
+  return fmt::format("prompts are stored whole or by {}", fmt::join(methods, ", "));
 }
 
 /// Storage without a capacity.
@@ -141,37 +140,6 @@ std::vector<std::string> tier_remarks(const CapacityPlan& plan, const std::vecto
   return remarks;
 }
 
-/// What the error of the model asks for.
-std::string margin_sentence(const Configuration& c, double confidence) {
-  const planner::capacity::ModelMargin& m = c.margin;
-  const std::string why =
-      fmt::format("with {:g} % confidence requests take at most {} as long as predicted ({}: {} measured points)",
-                  confidence * 100, factor(m.slower), m.error.group, whole(m.error.points));
-  const std::vector<std::string> unknown = not_measured(c.scenario);
-  const std::string beside =
-      unknown.empty() ? "" : fmt::format("; none of them has {}, whose error is not known", fmt::join(unknown, ", "));
-  if (c.fleet) {
-    return fmt::format("Against the error of the model itself, {}: {}{}", counted(m.replicas, "replica"), why, beside);
-  }
-  return fmt::format("Against the error of the model itself, {}: {}{}",
-                     load_figure(planner::capacity::load_of(c.scenario), c.rate_per_replica() / m.slower), why, beside);
-}
-
-/// Where another fleet is cheaper once the error of the model is bought for, which one; else nothing.
-std::string cheapest_in_spite_of_error(const CapacityPlan& plan) {
-  const Configuration& first = plan.configurations.front();
-  const auto cost = [](const Configuration& c) {
-    const bool known = c.fleet && c.fleet->found && c.margin.usd_per_hour;
-    return known ? *c.margin.usd_per_hour : std::numeric_limits<double>::infinity();
-  };
-  const auto least = std::min_element(plan.configurations.begin(), plan.configurations.end(),
-                                      [&](const auto& a, const auto& b) { return cost(a) < cost(b); });
-  if (!(cost(*least) < cost(first)) || !std::isfinite(cost(first))) return {};
-  return fmt::format("Bought against that error, {} x {} under {} is cheaper: {}/h, and {} x {} {}/h",
-                     least->margin.replicas, sized_name(*least, machine(*least)), least->policy, dollars(cost(*least)),
-                     first.margin.replicas, sized_name(first, machine(first)), dollars(cost(first)));
-}
-
 std::string length_sentence(const Configuration& c, const planner::capacity::ProbeOptions& options) {
   const Probe* p = c.sustained();
   if (!p) return {};
@@ -206,6 +174,56 @@ std::string confidence_sentence(const Configuration& c, const planner::capacity:
 }
 
 }  // namespace
+
+std::string output_differs(const Configuration& c) {
+  if (lossless(c.scenario)) return {};
+  std::string known = stored_as(c.scenario);
+  if (const Probe* p = c.sustained(); p != nullptr && p->score) {
+    known += fmt::format("{}task score {:.3f} of the full KV's", known.empty() ? "" : "; ", *p->score);
+  }
+  return lossy_output_words(known);
+}
+
+std::string margin_sentence(const Configuration& c) {
+  if (!c.sustained() && !c.fleet) return {};
+  const planner::capacity::ModelMargin& m = c.margin;
+  const double confidence = (1 + m.error.confidence) / 2;  // one-sided
+  const std::string why =
+      fmt::format("with {:.4g} % confidence requests take at most {} as long as predicted ({}: {} measured points)",
+                  confidence * 100, factor(m.slower), m.error.group, whole(m.error.points));
+  const std::vector<std::string> unknown = not_measured(c.scenario);
+  const std::string beside =
+      unknown.empty() ? "" : fmt::format("; none of them has {}, whose error is not known", fmt::join(unknown, ", "));
+  if (c.fleet) {
+    return fmt::format("Against the error of the model itself, {}: {}{}", counted(m.replicas, "replica"), why, beside);
+  }
+  return fmt::format("Against the error of the model itself, {}: {}{}",
+                     load_figure(planner::capacity::load_of(c.scenario), c.rate_with_model_error()), why, beside);
+}
+
+std::string cheaper_with_model_error(const CapacityPlan& plan) {
+  const Configuration& first = plan.configurations.front();
+  const auto cost = [](const Configuration& c) {
+    const bool known = c.fleet && c.fleet->found && c.margin.usd_per_hour;
+    return known ? *c.margin.usd_per_hour : std::numeric_limits<double>::infinity();
+  };
+  const auto least = std::min_element(plan.configurations.begin(), plan.configurations.end(),
+                                      [&](const auto& a, const auto& b) { return cost(a) < cost(b); });
+  if (!(cost(*least) < cost(first)) || !std::isfinite(cost(first))) return {};
+  return fmt::format("Bought against that error, {} x {} under {} is cheaper: {}/h, and {} x {} {}/h",
+                     least->margin.replicas, sized_name(*least, machine(*least)), least->policy, dollars(cost(*least)),
+                     first.margin.replicas, sized_name(first, machine(first)), dollars(cost(first)));
+}
+
+std::string placement_words(const Configuration& c) {
+  const bool fewer_fail = std::any_of(c.failed_sizes.begin(), c.failed_sizes.end(),
+                                      [&c](std::int64_t gpus) { return gpus < c.tensor_parallel; });
+  if (c.placement != planner::capacity::Placement::smallest || !fewer_fail) {
+    return std::string(planner::capacity::words_of(c.placement));
+  }
+  return c.sustained() ? "the smallest power of two that meets the objectives"
+                       : "the nearest to the objectives, which no number of GPUs meets";
+}
 
 planner::capacity::Load capacity_load(const CapacityPlan& plan) {
   return planner::capacity::load_of(plan.configurations.front().scenario);
@@ -282,7 +300,7 @@ std::vector<std::string> capacity_decision(const CapacityPlan& plan) {
   const std::string within = fmt::format("within {} for {:g} % of requests (confidence {:g} %)",
                                          objectives(c.scenario.serving.slo, plan.request.probe.target),
                                          plan.request.probe.target * 100, plan.request.probe.confidence * 100);
-  const std::string difference = output_differs(c.scenario);
+  const std::string difference = output_differs(c);
   const std::string differs = difference.empty() ? "" : fmt::format(" ({})", difference);
   if (c.fleet) {
     const Fleet& f = *c.fleet;
@@ -306,8 +324,8 @@ std::vector<std::string> capacity_decision(const CapacityPlan& plan) {
   if (plan.stopped > 0) {
     lines.push_back(fmt::format("Interrupted: {}.", interrupted_sentence(plan)));
   }
-  lines.push_back(margin_sentence(c, plan.request.model_confidence));
-  if (std::string other = cheapest_in_spite_of_error(plan); !other.empty()) lines.push_back(std::move(other));
+  lines.push_back(margin_sentence(c));
+  if (std::string other = cheaper_with_model_error(plan); !other.empty()) lines.push_back(std::move(other));
   if (!plan.ranked_by_price) {
     lines.emplace_back(plan.request.rate ? "Ordered by GPUs, because a price is missing."
                                          : fmt::format("Ordered by {} per GPU, because a price is missing.",
@@ -350,7 +368,7 @@ List capacity_remarks(const CapacityPlan& plan) {
     const std::string name = fmt::format("{}, {}", sized_name(c, machine(c)), c.policy);
     if (c.placement == planner::capacity::Placement::smallest && c.problem.empty()) {
       notes.insert(fmt::format("{}: {} GPU{} per replica, {}", c.machine, c.tensor_parallel,
-                               c.tensor_parallel == 1 ? "" : "s", planner::capacity::words_of(c.placement)));
+                               c.tensor_parallel == 1 ? "" : "s", placement_words(c)));
     }
     if (const std::int64_t scorers = c.scenario.serving.cluster.scorer_gpus; scorers > 0 && c.sustained()) {
       notes.insert(fmt::format("{}: {} GPUs per replica, {} of which only score{}", name, c.gpus_per_replica(), scorers,
@@ -361,11 +379,8 @@ List capacity_remarks(const CapacityPlan& plan) {
                                        name, fmt::join(c.failed_sizes, ", "),
                                        c.failed_sizes == std::vector<std::int64_t>{1} ? "" : "s", c.machine));
     }
-    if (const std::string difference = output_differs(c.scenario); !difference.empty()) {
-      const Probe* p = c.sustained();
-      list.items.push_back(fmt::format(
-          "{}: not lossless: {}{}", name, difference,
-          p != nullptr && p->score ? fmt::format("; its mean task score is {:.3f} of the full KV's", *p->score) : ""));
+    if (const std::string difference = output_differs(c); !difference.empty()) {
+      list.items.push_back(fmt::format("{}: not lossless: {}", name, difference));
     }
     if (!c.problem.empty()) list.items.push_back(fmt::format("{}: left out: {}", name, c.problem));
     if (c.problem.empty() && c.search.rate <= 0) {
@@ -395,18 +410,46 @@ List capacity_remarks(const CapacityPlan& plan) {
   return list;
 }
 
-List capacity_fallbacks(const CapacityPlan& plan) {
-  List list{"Fall-backs", {}};
-  bool any_scaled = false;
-  std::set<std::string> seen;
-  for (const Configuration& c : plan.configurations) {
-    any_scaled = any_scaled || scaled(c);
-    for (const std::string& what : c.fallbacks()) {
-      std::string line = fmt::format("{}: {}", machine(c), what);
-      if (seen.insert(line).second) list.items.push_back(std::move(line));
+namespace {
+
+/// The names of some configurations; a machine's where they are all of it.
+std::string whose(const CapacityPlan& plan, const std::set<std::size_t>& some) {
+  const std::vector<std::string> names = names_of(plan);
+  std::map<std::string, std::vector<std::size_t>> by_machine;
+  for (std::size_t i = 0; i < names.size(); ++i) by_machine[marked_machine(plan.configurations[i])].push_back(i);
+  std::vector<std::string> said;
+  for (const std::size_t i : some) {
+    const std::string own = marked_machine(plan.configurations[i]);
+    const std::vector<std::size_t>& all = by_machine[own];
+    const bool whole = std::all_of(all.begin(), all.end(), [&some](std::size_t other) { return some.contains(other); });
+    if (!whole) {
+      said.push_back(names[i]);
+    } else if (i == all.front()) {
+      said.push_back(own);
     }
   }
-  if (any_scaled) {
+  return fmt::format("{}", fmt::join(said, "; "));
+}
+
+}  // namespace
+
+std::vector<std::string> named_fallbacks(const CapacityPlan& plan) {
+  std::vector<std::pair<std::string, std::set<std::size_t>>> found;  // what, and of which configurations
+  for (std::size_t i = 0; i < plan.configurations.size(); ++i) {
+    for (const std::string& what : plan.configurations[i].fallbacks()) {
+      auto known = std::find_if(found.begin(), found.end(), [&what](const auto& one) { return one.first == what; });
+      if (known == found.end()) known = found.insert(known, {what, {}});
+      known->second.insert(i);
+    }
+  }
+  std::vector<std::string> lines;
+  for (const auto& [what, of] : found) lines.push_back(fmt::format("{}: {}", whose(plan, of), what));
+  return lines;
+}
+
+List capacity_fallbacks(const CapacityPlan& plan) {
+  List list{"Fall-backs", named_fallbacks(plan)};
+  if (std::any_of(plan.configurations.begin(), plan.configurations.end(), scaled)) {
     list.items.insert(list.items.begin(),
                       "~: kernel times are not measured on this machine, but scaled from another or assumed");
   }
