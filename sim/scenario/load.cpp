@@ -442,6 +442,9 @@ Scenario ScenarioFile::load(ConfigNode document, bool whole) const {
   for (const std::string& remark : remarks) scenario.assumptions.push_back("model: " + remark);
   scenario.file = name_;
   if (!whole) return scenario;
+  if (std::string& router = scenario.serving.cluster.router; router.empty()) {
+    router = scenario.workload.has_sessions() ? serving::session_router : serving::default_router;
+  }
   const Reporter report(document, context);
   complete(scenario, catalogue, sources_->folder(), report,
            [this](const std::string& path) { return sources_->scored_prompts(path); });

@@ -583,7 +583,8 @@ ObjectSchema<Scenario> cluster_schema() {
   s.optional("replicas", KVSIM_MEMBER(serving.cluster.replicas), integer().at_least(1).at_most(10000),
              "identical replicas, each with all of the following");
   s.optional("router", KVSIM_MEMBER(serving.cluster.router), one_of(words_of(serving::routers())),
-             "which replica an arriving request goes to");
+             "which replica an arriving request goes to; left out: session where the workload has sessions, else "
+             "least_loaded");
   add_gpu(s);
   add_host(s);
   s.object("node", KVSIM_MEMBER(serving.cluster.node), node_schema(), Presence::optional,

@@ -93,7 +93,7 @@ struct ClusterConfig {
   bool host_shared = false;                       ///< placement: the replicas' host memory together is one tier
   std::vector<transport::Outage> host_outages{};  ///< placement: of the links to host memory, both directions
   std::vector<StorageTierConfig> storage{};       ///< placement: below host memory, the nearest first
-  std::string router = "least_loaded";            ///< a name of routers()
+  std::string router;                             ///< a name of routers(); empty: not chosen yet
   std::int64_t scorer_gpus = 0;                   ///< per replica, of the same kind: only for a small model that scores
   std::optional<PoolsConfig> pools;               ///< instead of replicas with host memory
   std::optional<NodeConfig> node;                 ///< that replicas are bought in; none: GPUs are bought alone

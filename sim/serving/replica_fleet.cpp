@@ -50,7 +50,7 @@ class BySession final : public LeastLoaded {
 };
 
 constexpr std::array kRouters{
-    RouterEntry{"least_loaded", "the replica with the fewest tokens left to prefill and generate, of several in turn",
+    RouterEntry{default_router, "the replica with the fewest tokens left to prefill and generate, of several in turn",
                 []() -> std::unique_ptr<Router> { return std::make_unique<LeastLoaded>(); }},
     RouterEntry{"round_robin", "replicas in turn",
                 []() -> std::unique_ptr<Router> { return std::make_unique<RoundRobin>(); }},

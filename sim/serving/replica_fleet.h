@@ -31,6 +31,8 @@ struct RouterEntry {
 
 /// The router that keeps the turns of a session on one replica.
 inline constexpr std::string_view session_router = "session";
+/// The router of requests that belong to no session, unless a scenario names another.
+inline constexpr std::string_view default_router = "least_loaded";
 
 /// All registered routers.
 std::span<const RouterEntry> routers();

@@ -40,6 +40,24 @@ constexpr const char* kConfig = R"({"model_type": "llama", "hidden_size": 4096, 
   "max_position_embeddings": 131072, "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8,
   "num_nextn_predict_layers": 1, "vocab_size": 128256})";
 
+TEST(DefaultRouter, KeepsSessionsTogetherWhereThereAreSome) {
+  const auto router = [](const Sets& sets) { return small_scenario(sets).serving.cluster.router; };
+  const std::string sessions =
+      "workload={arrivals: {rate: 1/s}, context: 1k tokens, output: 10 tokens, sessions: {turns: 2, growth: 9 tokens, "
+      "think_time: 1 s}}";
+  EXPECT_EQ(router({}), "least_loaded");
+  EXPECT_EQ(router({sessions, "prefill=recompute", "decode={policy: full_kv}", "schedule={policy: fcfs}"}), "session");
+  EXPECT_EQ(router({sessions, "prefill=recompute", "decode={policy: full_kv}", "schedule={policy: fcfs}",
+                    "cluster.router=round_robin"}),
+            "round_robin");
+  const TemporaryFolder folder;
+  folder.write("t.csv", "t,p,o,s\n0,100,5,a\n1,200,5,b\n4,300,5,a\n");
+  const std::string columns = ", columns: {arrival: t, prompt: p, output: o, session: s, time: s}}}";
+  const std::string trace = "workload={trace: {format: columns, path: " + folder.path() + "/t.csv";
+  EXPECT_EQ(router({trace + ", sessions: true" + columns, "prefill=recompute"}), "session");
+  EXPECT_EQ(router({trace + columns, "prefill=recompute"}), "least_loaded");
+}
+
 TEST(ModelConfig, IsTheModelOfAScenarioUnderTheKeysBesideIt) {
   const TemporaryFolder folder;
   const std::string file = folder.write("config.json", kConfig);
