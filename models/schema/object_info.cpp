@@ -21,6 +21,7 @@ std::vector<std::string> key_names(const ObjectInfo& info) {
 
 /// What follows on an unknown key: what it may be, or that there is nothing of the kind.
 std::string meant_by(const std::string& key, const ObjectInfo& info) {
+  if (!info.expected_keys.empty()) return "; " + info.expected_keys;
   const std::vector<std::string> names = key_names(info);
   if (is_not_modelled(key) && nearest(key, names).empty()) return fmt::format("; {}", kWhereNotModelled);
   return suggest(key, names);

@@ -60,7 +60,8 @@ struct ObjectInfo {
   std::string description;  ///< one sentence
   std::vector<FieldInfo> fields;
   std::vector<KeyGroup> groups;
-  std::string shorthand;  ///< a scalar or a list in place of the map means this key; empty: not allowed
+  std::string shorthand;      ///< a scalar or a list in place of the map means this key; empty: not allowed
+  std::string expected_keys;  ///< answers an unknown key in place of the nearest key; empty: the nearest
 
   [[nodiscard]] const FieldInfo* find(std::string_view field) const;
   [[nodiscard]] bool in_group(std::string_view field) const;

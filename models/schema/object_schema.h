@@ -99,6 +99,11 @@ class ObjectSchema {
     table_.info.shorthand = key;
     return *this;
   }
+  /// What an unknown key is answered with, in place of the nearest key: "expected ...".
+  ObjectSchema& unknown_keys(std::string expected) {
+    table_.info.expected_keys = std::move(expected);
+    return *this;
+  }
   /// A check over several fields, run in order once all fields are read.
   ObjectSchema& check(Check check) {
     table_.checks.emplace_back([run = std::move(check)](const void* value, const Reporter& report) {

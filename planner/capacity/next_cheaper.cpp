@@ -24,16 +24,23 @@ double cents(const std::optional<double>& usd) {
   return usd ? std::round(*usd * kCents) : kLast;
 }
 
-/// Smaller is better.
-std::tuple<double, Complexity, double, double> key(const Configuration& c, bool by_price) {
-  if (c.search.rate <= 0) return {kLast, {}, kLast, kLast};
+/// Smaller is better. First come those that answer what is asked, then those that sustain a rate, then the others.
+std::tuple<int, double, Complexity, double, double> key(const Configuration& c, const CapacityPlan& plan) {
+  const bool by_price = plan.ranked_by_price;
+  if (c.search.rate <= 0) return {2, kLast, {}, kLast, kLast};
   const Complexity complexity = complexity_of(c.scenario);
   if (c.fleet) {
     const auto gpus = static_cast<double>(c.fleet->gpus);
-    return {by_price ? cents(c.fleet->cost.total()) : gpus, complexity, -c.fleet->headroom, gpus};
+    return {0, by_price ? cents(c.fleet->cost.total()) : gpus, complexity, -c.fleet->headroom, gpus};
   }
-  const double per_gpu = c.rate_per_replica() / static_cast<double>(c.gpus_per_replica());
-  return {by_price ? cents(c.usd_per_million) : -per_gpu, complexity, -per_gpu, 0};
+  const auto gpus = static_cast<double>(c.gpus_per_replica());
+  if (plan.request.rate) {
+    const double replicas = std::ceil(*plan.request.rate / c.rate_per_replica());
+    const double usd = replicas * c.cost.total().value_or(kLast);
+    return {1, by_price ? cents(usd) : replicas * gpus, complexity, replicas * gpus, 0};
+  }
+  const double per_gpu = c.rate_per_replica() / gpus;
+  return {0, by_price ? cents(c.usd_per_million) : -per_gpu, complexity, -per_gpu, 0};
 }
 
 }  // namespace
@@ -43,22 +50,22 @@ void rank(CapacityPlan& plan) {
       std::all_of(plan.configurations.begin(), plan.configurations.end(),
                   [](const Configuration& c) { return c.search.rate <= 0 || c.cost.gpus.has_value(); });
   std::stable_sort(plan.configurations.begin(), plan.configurations.end(),
-                   [&](const Configuration& a, const Configuration& b) {
-                     return key(a, plan.ranked_by_price) < key(b, plan.ranked_by_price);
-                   });
+                   [&](const Configuration& a, const Configuration& b) { return key(a, plan) < key(b, plan); });
 }
 
 namespace {
 
 using serving::Miss;
+using serving::SloMetric;
 
 std::string time(double seconds) {
   return schema::round_quantity(schema::Dimension::time, seconds);
 }
 
 /// Of the finished requests; with few misses it may lie within the objective.
-std::string p99(double value_s, double limit_s) {
-  return fmt::format("p99 {} {} {}", time(value_s), value_s > limit_s ? ">" : "<=", time(limit_s));
+std::string percentile_words(const Demand& asked, double value_s, double limit_s) {
+  const std::string name = asked.percentile ? serving::percentile_name(*asked.percentile) : "p99";
+  return fmt::format("{} {} {} {}", name, time(value_s), value_s > limit_s ? ">" : "<=", time(limit_s));
 }
 
 std::string share_of(const Probe& probe, Miss miss) {
@@ -72,14 +79,25 @@ const Probe& lowest(const Configuration& c) {
                            [](const Probe& a, const Probe& b) { return a.rate < b.rate; });
 }
 
-/// How many times the limit the 99th percentile of TTFT or TPOT is, whichever is worse; infinity where none finished.
+/// The limit of a metric that counts: of the percentile that is asked for, else the shortest of all.
+std::optional<double> limit_of(const Demand& asked, const serving::SloConfig& slo, SloMetric metric) {
+  std::optional<double> least;
+  for (const serving::SloObjective& o : slo.objectives()) {
+    if (o.metric != metric || (asked.percentile && o.percentile != *asked.percentile)) continue;
+    least = std::min(least.value_or(o.limit_s), o.limit_s);
+  }
+  return least;
+}
+
+/// How many times the limit the percentile of TTFT or TPOT is, whichever is worse; infinity where none finished.
 double exceeds(const Probe& probe, const serving::SloConfig& slo) {
   double worst = 0;
-  const auto look = [&worst](const std::optional<double>& limit, double value) {
+  const auto look = [&](SloMetric metric, double value) {
+    const auto limit = limit_of(probe.tightest().demand, slo, metric);
     if (limit) worst = std::max(worst, std::isnan(value) ? std::numeric_limits<double>::infinity() : value / *limit);
   };
-  look(slo.ttft_s, probe.ttft_p99_s);
-  look(slo.tpot_s, probe.tpot_p99_s);
+  look(SloMetric::ttft, probe.ttft_asked_s);
+  look(SloMetric::tpot, probe.tpot_asked_s);
   return worst;
 }
 
@@ -99,15 +117,20 @@ std::string describe_misses(const Probe& probe, const serving::SloConfig& slo) {
   const Miss miss = std::max_element(probe.misses.begin(), probe.misses.end(), [](const auto& a, const auto& b) {
                       return a.second < b.second;
                     })->first;
+  const Demand& asked = probe.tightest().demand;
+  const auto limit = [&](SloMetric metric) { return limit_of(asked, slo, metric).value_or(0); };
   switch (miss) {
     case Miss::ttft:
-      return fmt::format("TTFT {}, missed by {}", p99(probe.ttft_p99_s, *slo.ttft_s), share_of(probe, miss));
+      return fmt::format("TTFT {}, missed by {}", percentile_words(asked, probe.ttft_asked_s, limit(SloMetric::ttft)),
+                         share_of(probe, miss));
     case Miss::tpot:
-      return fmt::format("TPOT {}, missed by {}", p99(probe.tpot_p99_s, *slo.tpot_s), share_of(probe, miss));
+      return fmt::format("TPOT {}, missed by {}", percentile_words(asked, probe.tpot_asked_s, limit(SloMetric::tpot)),
+                         share_of(probe, miss));
     case Miss::itl:
-      return fmt::format("{} wait longer than {} between two tokens", share_of(probe, miss), time(*slo.itl_s));
+      return fmt::format("{} wait longer than {} between two tokens", share_of(probe, miss),
+                         time(limit(SloMetric::itl)));
     case Miss::e2e:
-      return fmt::format("{} take longer than {} in all", share_of(probe, miss), time(*slo.e2e_s));
+      return fmt::format("{} take longer than {} in all", share_of(probe, miss), time(limit(SloMetric::e2e)));
     case Miss::refused:
       return fmt::format("{} are refused for want of memory: {}", share_of(probe, miss), probe.refusal);
     case Miss::unfinished:
@@ -119,9 +142,12 @@ std::string describe_misses(const Probe& probe, const serving::SloConfig& slo) {
 namespace {
 
 std::string attainment_words(const Probe& probe, const ProbeOptions& options) {
-  return fmt::format("attainment {:.2f} %, at least {:.2f} % with confidence {:g} %, target {:g} %",
-                     100 * probe.attainment.share, 100 * probe.attainment.lower, 100 * options.confidence,
-                     100 * options.target);
+  const auto& [demand, attainment] = probe.tightest();
+  return fmt::format("attainment {:.2f} %, at least {:.2f} % with confidence {:g} %, target {:g} %{}",
+                     100 * attainment.share, 100 * attainment.lower, 100 * options.confidence, 100 * demand.share,
+                     probe.demands.size() > 1
+                         ? fmt::format(" (limits of {})", serving::percentile_name(*demand.percentile))
+                         : std::string());
 }
 
 std::string alone_words(const Probe& probe, Load load) {
@@ -160,7 +186,7 @@ void throw_nearest_miss(const std::vector<Configuration>& configurations, const 
 namespace {
 
 std::optional<double> cost_of(const CapacityPlan& plan, const Configuration& c, std::int64_t replicas) {
-  const Purchase purchase = purchase_for(c.scenario, replicas, 0);
+  const Purchase purchase = purchase_for(c.scenario, replicas);
   return hourly_cost(plan.request.prices, c.scenario.serving.cluster, replicas, purchase.dram_gb, purchase.storage_gb)
       .total();
 }
@@ -169,8 +195,8 @@ std::optional<double> cost_of(const CapacityPlan& plan, const Configuration& c, 
 std::string missed(const CapacityPlan& plan, const Configuration& c, const Probe* probe) {
   if (!probe) return {};
   const std::string words = describe_misses(*probe, c.scenario.serving.slo);
-  const bool unsure = !probe->misses.empty() && probe->attainment.share >= plan.request.probe.target &&
-                      probe->attainment.lower < plan.request.probe.target;
+  const JudgedDemand& asked = probe->tightest();
+  const bool unsure = !probe->misses.empty() && asked.attainment.share >= asked.demand.share && !asked.met();
   return unsure ? fmt::format("{}; {}", words, attainment_words(*probe, plan.request.probe)) : words;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <boost/math/distributions/binomial.hpp>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -19,18 +20,23 @@
 namespace kvsim::planner::capacity {
 namespace {
 
-double met_share(std::span<const std::uint8_t> verdicts) {
-  const auto met = std::count(verdicts.begin(), verdicts.end(), std::uint8_t{0});
-  return static_cast<double>(met) / static_cast<double>(verdicts.size());
+/// Requests that missed by one of the bits.
+std::uint64_t missed(std::span<const serving::Verdict> verdicts, serving::Verdict misses) {
+  return static_cast<std::uint64_t>(
+      std::count_if(verdicts.begin(), verdicts.end(), [misses](serving::Verdict v) { return (v & misses) != 0; }));
+}
+
+double met_share(std::span<const serving::Verdict> verdicts, serving::Verdict misses) {
+  return static_cast<double>(verdicts.size() - missed(verdicts, misses)) / static_cast<double>(verdicts.size());
 }
 
 /// Attainments of equal batches of one run; a remainder at the start is dropped.
-std::vector<double> batch_shares(std::span<const std::uint8_t> verdicts) {
+std::vector<double> batch_shares(std::span<const serving::Verdict> verdicts, serving::Verdict misses) {
   std::vector<double> shares;
   const std::size_t length = verdicts.size() / kBatches;
   if (length == 0) return shares;
   for (std::size_t i = 0; i < kBatches; ++i) {
-    shares.push_back(met_share(verdicts.subspan(verdicts.size() - (kBatches - i) * length, length)));
+    shares.push_back(met_share(verdicts.subspan(verdicts.size() - (kBatches - i) * length, length), misses));
   }
   return shares;
 }
@@ -42,22 +48,21 @@ double student_lower_bound(std::span<const double> shares, double confidence) {
 
 }  // namespace
 
-Attainment attainment_of(std::span<const Verdicts> replications, double confidence) {
+Attainment attainment_of(std::span<const Verdicts> replications, double confidence, serving::Verdict misses) {
   Attainment a;
   std::vector<double> shares;
   for (const Verdicts& verdicts : replications) {
     if (verdicts.empty()) continue;
     a.requests += verdicts.size();
-    a.misses += static_cast<std::uint64_t>(
-        std::count_if(verdicts.begin(), verdicts.end(), [](std::uint8_t v) { return v != 0; }));
-    shares.push_back(met_share(verdicts));
+    a.misses += missed(verdicts, misses);
+    shares.push_back(met_share(verdicts, misses));
   }
   if (a.requests == 0) return a;
   const auto met = static_cast<double>(a.requests - a.misses);
   a.share = met / static_cast<double>(a.requests);
   if (shares.size() == 1) {
     for (const Verdicts& verdicts : replications) {
-      if (!verdicts.empty()) shares = batch_shares(verdicts);
+      if (!verdicts.empty()) shares = batch_shares(verdicts, misses);
     }
   }
   a.observations = shares.size();
@@ -103,11 +108,11 @@ std::uint64_t judged_arrivals(serving::RequestFeed& feed, const serving::RunConf
 /// The share of misses in one of `n` runs beyond which the target is out of reach, whatever the others come to.
 /// Student's bound with a share d missed here and none elsewhere is 1 - d (1 + t) / n, and a miss elsewhere lowers it
 /// as long as t < n - 1; the mean alone, which is above the bound, is 1 - d / n.
-double hopeless_share(std::size_t n, const ProbeOptions& options) {
+double hopeless_share(std::size_t n, double target, double confidence) {
   const auto runs = static_cast<double>(n);
-  if (n < 2) return 1 - options.target;
-  const double t = engine::student_t_quantile(options.confidence, runs - 1);
-  return runs * (1 - options.target) / (t < runs - 1 ? 1 + std::max(t, 0.0) : 1);
+  if (n < 2) return 1 - target;
+  const double t = engine::student_t_quantile(confidence, runs - 1);
+  return runs * (1 - target) / (t < runs - 1 ? 1 + std::max(t, 0.0) : 1);
 }
 
 std::vector<std::string> fallbacks_of(const std::vector<serving::SimulationOutcome>& runs, std::size_t iterations,
@@ -133,6 +138,12 @@ Measurements together(const std::vector<serving::SimulationOutcome>& runs) {
 constexpr Miss kMisses[] = {Miss::ttft, Miss::tpot, Miss::itl, Miss::e2e, Miss::refused, Miss::unfinished};
 
 void summarise(Probe& probe, const Measurements& all, const std::vector<serving::SimulationOutcome>& runs) {
+  const Demand& asked = probe.tightest().demand;
+  const serving::Verdict counted = asked.misses;
+  const auto counted_as = [counted](Miss miss) {
+    const serving::Verdict bits = serving::miss_bits(miss);
+    return miss == Miss::unfinished ? bits : bits & counted;
+  };
   engine::Sample ttft, tpot, quality;
   double measured_s = 0, capacity_s = 0, tokens = 0;
   for (const serving::SimulationOutcome& run : runs) {
@@ -156,9 +167,10 @@ void summarise(Probe& probe, const Measurements& all, const std::vector<serving:
       use.lookups += tier.hits + tier.misses;
       if (&run == &runs.front()) use.bytes = contents->second.bytes;
     }
-    for (const std::uint8_t verdict : m.verdicts) {
+    for (const serving::Verdict verdict : m.verdicts) {
+      if ((verdict & counted) == 0) continue;
       for (const Miss miss : kMisses) {
-        if ((verdict & serving::miss_bit(miss)) != 0) probe.misses[miss] += 1;
+        if ((verdict & counted_as(miss)) != 0) probe.misses[miss] += 1;
       }
     }
     if (probe.refusal.empty() && !run.refusals.empty()) probe.refusal = run.refusals.front();
@@ -171,6 +183,9 @@ void summarise(Probe& probe, const Measurements& all, const std::vector<serving:
   if (std::isfinite(score)) probe.score = score;
   probe.ttft_p99_s = ttft.quantile(p99);
   probe.tpot_p99_s = tpot.quantile(p99);
+  const double order = asked.percentile ? serving::slo_share(*asked.percentile) : p99;
+  probe.ttft_asked_s = ttft.quantile(order);
+  probe.tpot_asked_s = tpot.quantile(order);
   probe.sketched = ttft.sketched() || tpot.sketched();
   probe.tokens_per_s = measured_s > 0 ? tokens / measured_s : std::numeric_limits<double>::quiet_NaN();
   if (capacity_s > 0) {
@@ -180,6 +195,12 @@ void summarise(Probe& probe, const Measurements& all, const std::vector<serving:
 }
 
 }  // namespace
+
+const JudgedDemand& Probe::tightest() const {
+  const auto missing = [](const JudgedDemand& d) { return (1 - d.attainment.lower) / (1 - d.demand.share); };
+  return *std::max_element(demands.begin(), demands.end(),
+                           [&](const JudgedDemand& a, const JudgedDemand& b) { return missing(a) < missing(b); });
+}
 
 double TierUse::hit_rate() const {
   return lookups > 0 ? static_cast<double>(hits) / static_cast<double>(lookups) : 0;
@@ -214,6 +235,41 @@ scenario::Scenario at_rate(const scenario::Scenario& scenario, double rate, cons
   return changed;
 }
 
+namespace {
+
+/// Tells the watcher how far the runs of a probe have come. Threads may call it at the same time.
+class Progress {
+ public:
+  Progress(const scenario::Scenario& scenario, std::size_t runs, const Watch& watch)
+      : watch_(watch), end_s_(*scenario.serving.run.judge_until_s), reached_s_(runs) {
+    now_.replicas = scenario.serving.cluster.replicas;
+    now_.runs = runs;
+  }
+
+  /// Run `i` has come to this time.
+  void reached(std::size_t i, engine::SimTime now) {
+    if (!watch_) return;
+    reached_s_[i].store(std::min(now.seconds(), end_s_), std::memory_order_relaxed);
+    ProbeProgress progress = now_;
+    double total_s = 0;
+    for (const auto& reached : reached_s_) total_s += reached.load(std::memory_order_relaxed);
+    progress.share = total_s / (end_s_ * static_cast<double>(reached_s_.size()));
+    progress.run = 1 + static_cast<std::size_t>(progress.share * static_cast<double>(progress.runs));
+    progress.run = std::min(progress.run, progress.runs);
+    progress.elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    watch_(progress);
+  }
+
+ private:
+  const Watch& watch_;
+  double end_s_;
+  std::vector<std::atomic<double>> reached_s_;
+  ProbeProgress now_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
 Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOptions& options, int jobs,
                  const Watch& watch) {
   Probe probe;
@@ -227,6 +283,8 @@ Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOpt
   std::vector<std::size_t> iterations(count, 0);
   std::vector<std::string> overflows(count);  // too many requests were in the system, in words
   std::atomic<std::size_t> last{count - 1};   // the first run given up: those after it are left out
+  const std::vector<Demand> demands = demands_of(scaled.serving.slo, options);
+  Progress progress(scaled, count, watch);
   for_each_index(count, jobs, [&](std::size_t i) {
     if (i > last) return;
     scenario::Scenario replication = scaled;
@@ -235,11 +293,14 @@ Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOpt
     // Who waits for answers arrives by how fast they come: nobody knows how many before.
     if (confirming && load_of(scenario) == Load::requests) {
       const auto judged = static_cast<double>(judged_arrivals(*make_feed(scaled, run.seed + offset), run));
-      run.most_misses = static_cast<std::uint64_t>(std::ceil(judged * hopeless_share(count, options)));
+      for (const Demand& demand : demands) {
+        const double hopeless = judged * hopeless_share(count, demand.share, options.confidence);
+        run.most_misses.push_back({demand.misses, static_cast<std::uint64_t>(std::ceil(hopeless))});
+      }
     }
     serving::SimulationOptions one;
-    one.progress = [&](engine::SimTime) {
-      if (watch) watch();
+    one.progress = [&](engine::SimTime now) {
+      progress.reached(i, now);
       return i <= last;
     };
     try {
@@ -265,10 +326,15 @@ Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOpt
   verdicts.reserve(runs.size());
   for (const serving::SimulationOutcome& run : runs) verdicts.push_back(run.measured.verdicts);
   probe.attainment = attainment_of(verdicts, options.confidence);
-  probe.meets = !probe.given_up && probe.attainment.lower >= options.target;
+  for (const Demand& demand : demands) {
+    probe.demands.push_back({demand, attainment_of(verdicts, options.confidence, demand.misses)});
+  }
+  probe.meets = !probe.given_up &&
+                std::all_of(probe.demands.begin(), probe.demands.end(), [](const JudgedDemand& d) { return d.met(); });
   const Measurements all = together(runs);
   // A wait is a part of the time to the first token and of all of it: who has such an objective sees the queue himself.
-  const bool seen = scaled.serving.slo.ttft_s || scaled.serving.slo.e2e_s;
+  const serving::SloConfig& slo = scaled.serving.slo;
+  const bool seen = slo.limits(serving::SloMetric::ttft) || slo.limits(serving::SloMetric::e2e);
   probe.unsteady = overflows[last];
   if (probe.unsteady.empty() && !seen) probe.unsteady = unsteady_state(all, variation_of_gaps(scaled));
   if (!seen && probe.attainment.requests > 0) {
@@ -311,7 +377,7 @@ std::vector<TierFill> tier_fills(const scenario::Scenario& scenario, const Probe
   run.judge_until_s.reset();
   serving::SimulationOptions options;
   options.progress = [&](engine::SimTime) {
-    if (watch) watch();
+    if (watch) watch({});
     return true;
   };
   const bool confirming = probe.stage == Stage::confirmation && !scenario.trace;

@@ -13,7 +13,7 @@
 
 #include "planner/capacity/run_length.h"
 #include "sim/scenario/scenario.h"
-#include "sim/serving/objectives.h"
+#include "sim/serving/slo.h"
 
 namespace kvsim::planner::capacity {
 
@@ -24,8 +24,8 @@ namespace kvsim::planner::capacity {
 // The judged part begins after the warm-up and ends when arrivals do not count any more; all that arrived in it counts:
 // refused, unfinished and still queued requests are misses (sim/serving/objectives.h).
 
-/// The verdicts (bits of serving::Miss, 0: met) of one run, in order of arrival.
-using Verdicts = std::vector<std::uint8_t>;
+/// The verdicts of one run, in order of arrival.
+using Verdicts = std::vector<serving::Verdict>;
 
 struct Attainment {
   double share = 0;              ///< of requests that met every objective; 0 where none arrived
@@ -35,14 +35,16 @@ struct Attainment {
   std::size_t observations = 0;  ///< replications, or batches of one run, whose spread the bound is made of
 };
 
-/// Attainment of replications with the same law. The lower bound is the smaller of two:
+/// Attainment of replications with the same law; a request misses by one of the bits `misses`. The lower bound is the
+/// smaller of two:
 /// - Student t over the replications' own attainments, mean - t(confidence, n - 1) s / sqrt(n). Requests within a run
 ///   are correlated (they queue behind each other), so runs are counted, not requests. One run alone is cut into
 ///   `kBatches` batches of consecutive requests instead (batch means).
 /// - Clopper and Pearson's exact binomial bound over all requests, which holds where the spread says nothing: without
 ///   any miss it is 1 + ln(1 - confidence) / n, the rule of three. It takes requests as independent.
 /// `confidence` is in (0, 1). One run of fewer requests than batches has a lower bound of 0.
-Attainment attainment_of(std::span<const Verdicts> replications, double confidence);
+Attainment attainment_of(std::span<const Verdicts> replications, double confidence,
+                         serving::Verdict misses = serving::kAnyMiss);
 
 inline constexpr std::size_t kBatches = 20;
 
@@ -62,10 +64,18 @@ struct TierUse {
   [[nodiscard]] double hit_rate() const;
 };
 
+/// A share of requests that is asked for, and what a probe has of it.
+struct JudgedDemand {
+  Demand demand;
+  Attainment attainment;  ///< of the demand's objectives
+  [[nodiscard]] bool met() const { return attainment.lower >= demand.share; }
+};
+
 struct Probe {
-  double rate = 0;  ///< of the scenario's load (run_length.h), for all replicas together
-  Attainment attainment;
-  bool meets = false;  ///< attainment.lower >= target
+  double rate = 0;        ///< of the scenario's load (run_length.h), for all replicas together
+  Attainment attainment;  ///< of all objectives at once
+  std::vector<JudgedDemand> demands;
+  bool meets = false;  ///< every demand is met
   /// Why its runs together are no service that keeps up with the rate: where no objective has a wait in it (of TTFT or
   /// E2E), no steady state (planner/experiment.h), or more requests in the system than its limit. Empty: nothing speaks
   /// against it.
@@ -79,14 +89,16 @@ struct Probe {
   /// system than its limit, and was ended there; attainment and the rest are of the runs up to it.
   bool given_up = false;
   RunLength length;
-  /// Judged requests by what they missed; one that missed several objectives is in each.
+  /// Judged requests by what they missed of the objectives of tightest(); one that missed several is in each.
   std::map<serving::Miss, std::uint64_t> misses;
 
   // Of the measured time, over all replications.
   double tokens_per_s = 0;  ///< output tokens; NaN where no time was measured
   double ttft_p99_s = 0;    ///< of finished requests; NaN where there are none
   double tpot_p99_s = 0;    ///< of finished requests of two or more tokens; NaN where there are none
-  bool sketched = false;    ///< one of these two is of more than engine::Sample::kExact requests
+  /// The same percentiles, but of the order that tightest() asks for; the 99th where it asks for all objectives.
+  double ttft_asked_s = 0, tpot_asked_s = 0;
+  bool sketched = false;  ///< one of these two is of more than engine::Sample::kExact requests
   BoundBy bound_by;
   double tokeniser_busy = 0;             ///< serving::tokeniser_busy
   double ttft_mean_s = 0;                ///< of finished requests; NaN where there are none
@@ -96,6 +108,10 @@ struct Probe {
   std::optional<double> score;           ///< mean task score of finished requests, 1 for that of full KV; none: unknown
   std::vector<std::string> fallbacks;    ///< figures that had to be replaced, in words
   std::string refusal;                   ///< the first reason of a refused request; empty without one
+
+  /// The demand that is furthest from being met, or nearest to its limit: whose lower bound leaves the most misses for
+  /// each that it allows. Precondition: there is one.
+  [[nodiscard]] const JudgedDemand& tightest() const;
 };
 
 /// The tiers of a scenario with placement, the nearest first: "gpu", "host", then storage by its names.
@@ -104,9 +120,19 @@ std::vector<std::string> tier_names(const scenario::Scenario& scenario);
 /// The scenario as it is simulated for a probe: its load at `rate`, for these times.
 scenario::Scenario at_rate(const scenario::Scenario& scenario, double rate, const RunLength& length);
 
+/// How far the runs of a probe have come.
+struct ProbeProgress {
+  std::int64_t fleet = 0;     ///< replicas of the fleet that is looked at; 0: none, a rate is searched for
+  std::int64_t replicas = 0;  ///< simulated together
+  std::size_t run = 0;        ///< from 1, as if one run came after the other; 0: before any
+  std::size_t runs = 0;       ///< at most: a rate that fails may take fewer
+  double share = 0;           ///< of the simulated time of all runs, in [0, 1]
+  double elapsed_s = 0;       ///< wall clock since the probe began
+};
+
 /// Called between events of a simulation, from any thread. May throw, which ends the whole; Stopped ends a search with
 /// what is done (plan_capacity).
-using Watch = std::function<void()>;
+using Watch = std::function<void(const ProbeProgress&)>;
 
 struct Stopped : std::exception {};
 

@@ -13,6 +13,8 @@
 namespace kvsim::planner::capacity {
 namespace {
 
+using serving::SloMetric;
+
 constexpr double kExpectedMisses = 100;  // at the target, over all replications
 constexpr double kLongestSettling_s = 3600;
 constexpr double kWarmupShare = 0.2;        // of the settling time
@@ -22,13 +24,14 @@ constexpr double kLongOutput = 20;          // times the mean
 constexpr double kUnboundedToken_s = 0.1;   // per token, where no objective bounds it: for warm-up and tail only
 
 double per_token_s(const serving::SloConfig& slo) {
-  return slo.tpot_s ? *slo.tpot_s : slo.itl_s.value_or(kUnboundedToken_s);
+  const auto tpot = slo.longest_s(SloMetric::tpot);
+  return tpot ? *tpot : slo.longest_s(SloMetric::itl).value_or(kUnboundedToken_s);
 }
 
 double patience_s(const serving::SloConfig& slo, double output_tokens) {
-  if (slo.ttft_s) return *slo.ttft_s;
-  if (slo.e2e_s) return *slo.e2e_s;
-  if (slo.itl_s) return *slo.itl_s;
+  for (const SloMetric metric : {SloMetric::ttft, SloMetric::e2e, SloMetric::itl}) {
+    if (const auto limit = slo.longest_s(metric)) return *limit;
+  }
   return per_token_s(slo) * output_tokens;
 }
 
@@ -85,6 +88,21 @@ double cycle_s(const scenario::Scenario& s) {
 
 }  // namespace
 
+std::vector<Demand> demands_of(const serving::SloConfig& slo, const ProbeOptions& options) {
+  if (options.target) return {{std::nullopt, *options.target, serving::kAnyMiss}};
+  std::vector<Demand> demands;
+  for (std::size_t p = 0; p < serving::kSloPercentiles.size(); ++p) {
+    if (slo.asks(p)) demands.push_back({p, serving::slo_share(p), serving::percentile_bits(p)});
+  }
+  return demands;
+}
+
+double largest_share(const serving::SloConfig& slo, const ProbeOptions& options) {
+  double largest = 0;
+  for (const Demand& demand : demands_of(slo, options)) largest = std::max(largest, demand.share);
+  return largest;
+}
+
 Load load_of(const scenario::Scenario& s) {
   if (s.workload.closed) return Load::users;
   return s.workload.sessions ? Load::sessions : Load::requests;
@@ -107,12 +125,20 @@ std::string load_text(double rate, Load load) {
                              : fmt::format("{:.3g} {}", rate, words_of(load));
 }
 
+double requests_per_session(const scenario::Scenario& s) {
+  const double turns = mean_turns(s);
+  if (!s.workload.sessions || !s.workload.sessions->spec.sub_agents) return turns;
+  const models::SubAgentSpec& sub = *s.workload.sessions->spec.sub_agents;
+  const double agents = std::max(turns - 1, 0.0) * sub.share * models::LengthSampler(sub.count).mean();
+  return turns + agents * models::LengthSampler(sub.turns).mean();
+}
+
 double requests_per_load(const scenario::Scenario& s) {
   switch (load_of(s)) {
     case Load::requests:
       return 1;
     case Load::sessions:
-      return mean_turns(s);
+      return requests_per_session(s);
     case Load::users:
       return 1 / cycle_s(s);
   }
@@ -140,8 +166,8 @@ double warming_requests(const scenario::Scenario& s) {
   return std::max(own, std::min(requests * replicas, kMostWarmingRequests));
 }
 
-double requests_needed(const ProbeOptions& options) {
-  return std::ceil(kExpectedMisses / (1 - options.target) - 1e-6);
+double requests_needed(double share) {
+  return std::ceil(kExpectedMisses / (1 - share) - 1e-6);
 }
 
 MeanRequest mean_request(const scenario::Scenario& s) {
@@ -173,9 +199,10 @@ double trace_rate(const scenario::Scenario& s) {
 
 double longest_time_s(const serving::SloConfig& slo, double output_tokens) {
   double longest = std::numeric_limits<double>::infinity();
-  if (slo.e2e_s) longest = *slo.e2e_s;
-  const auto token_s = slo.tpot_s ? slo.tpot_s : slo.itl_s;
-  if (slo.ttft_s && token_s) longest = std::min(longest, *slo.ttft_s + *token_s * std::max(output_tokens - 1, 0.0));
+  if (const auto e2e = slo.longest_s(SloMetric::e2e)) longest = *e2e;
+  const auto ttft = slo.longest_s(SloMetric::ttft);
+  const auto token_s = slo.limits(SloMetric::tpot) ? slo.longest_s(SloMetric::tpot) : slo.longest_s(SloMetric::itl);
+  if (ttft && token_s) longest = std::min(longest, *ttft + *token_s * std::max(output_tokens - 1, 0.0));
   return longest;
 }
 
@@ -184,7 +211,7 @@ RunLength run_length(const scenario::Scenario& s, double rate, const ProbeOption
   const double output = mean_request(s).output_tokens;
   const double patience = patience_s(slo, output);
   RunLength length;
-  length.most_tail_s = patience + slo.e2e_s.value_or(0) + per_token_s(slo) * kLongOutput * output;
+  length.most_tail_s = patience + slo.longest_s(SloMetric::e2e).value_or(0) + per_token_s(slo) * kLongOutput * output;
   const double own_warmup = s.serving.run.warmup_s;
   if (s.trace) {
     const double slower = trace_rate(s) / rate;
@@ -195,7 +222,8 @@ RunLength run_length(const scenario::Scenario& s, double rate, const ProbeOption
   }
   length.settle_s = std::min(patience / options.tolerance, kLongestSettling_s);
   const double requests_per_s = rate * requests_per_load(s);
-  const double needed = requests_needed(options) / static_cast<double>(options.replications) / requests_per_s;
+  const double needed =
+      requests_needed(largest_share(slo, options)) / static_cast<double>(options.replications) / requests_per_s;
   length.judged_s = std::max({needed, length.settle_s, s.serving.run.duration_s.value_or(0) - own_warmup});
   const double once = s.workload.sessions ? mean_turns(s) * cycle_s(s) : residence_s(s);
   length.warmup_s = std::max(

@@ -1,9 +1,12 @@
 // How long a simulation must be for a statement about a percentile.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/scenario/scenario.h"
 
@@ -15,7 +18,8 @@ enum class Stage { search, confirmation };
 
 /// What is asked of every probe.
 struct ProbeOptions {
-  double target = 0.99;           ///< attainment to be reached, in (0, 1)
+  /// Share of requests, in (0, 1), that must meet all objectives at once; none: what each percentile asks for.
+  std::optional<double> target{};
   double confidence = 0.95;       ///< one-sided, in (0, 1)
   double tolerance = 0.02;        ///< of the rate
   std::int64_t replications = 8;  ///< of generated workloads; a trace has one
@@ -23,6 +27,21 @@ struct ProbeOptions {
   double confirm_judged_s = 1800;  ///< simulated: least judged time of a confirming run
   double confirm_warmup_s = 300;   ///< simulated: its least warm-up
 };
+
+/// A share of requests that must meet objectives.
+struct Demand {
+  std::optional<std::size_t>
+      percentile;               ///< whose limits count, a number in serving::kSloPercentiles; none: all limits
+  double share = 0;             ///< in (0, 1)
+  serving::Verdict misses = 0;  ///< bits of which one makes a miss
+};
+
+/// All shares that are asked for: ProbeOptions::target of all objectives; without it that of each percentile that has a
+/// limit, ascending. Empty where no limit is set.
+[[nodiscard]] std::vector<Demand> demands_of(const serving::SloConfig& slo, const ProbeOptions& options);
+
+/// The largest of these shares; 0 where nothing is asked for.
+[[nodiscard]] double largest_share(const serving::SloConfig& slo, const ProbeOptions& options);
 
 /// What is varied until the objectives break, and what rates are of, here and in searches and fleets.
 enum class Load {
@@ -36,7 +55,7 @@ enum class Load {
 /// So much of it in words: "12.5 requests/s", "60 users".
 [[nodiscard]] std::string load_text(double rate, Load load);
 
-/// Requests/s that one unit of the load brings at least while the objectives are met: the turns of a session, or what a
+/// Requests/s that one unit of the load brings at least while the objectives are met: those of a session, or what a
 /// user asks who thinks and then waits for an answer as long as the objectives let it take.
 [[nodiscard]] double requests_per_load(const scenario::Scenario& scenario);
 
@@ -48,9 +67,12 @@ struct RunLength {
   double settle_s = 0;     ///< least judged time, in which an overload as small as the tolerance shows
 };
 
-/// Judged requests that all replications together need at least: 100 / (1 - target), so that at the target about a
-/// hundred miss and the share is known to about a tenth of the margin.
-double requests_needed(const ProbeOptions& options);
+/// Requests of a mean session, those of its sub-agents among them; 1 where the workload has no sessions of its own.
+[[nodiscard]] double requests_per_session(const scenario::Scenario& scenario);
+
+/// Judged requests that all replications together need at least for a share of requests: 100 / (1 - share), so that at
+/// that share about a hundred miss and it is known to about a tenth of the margin.
+double requests_needed(double share);
 
 /// For generated arrivals at `rate`, of the scenario's load:
 /// - judged: the longest of what requests_needed() takes; the patience of the first objective that queueing breaks

@@ -259,13 +259,19 @@ ObjectSchema<models::TraceColumns> columns_schema() {
 
 ObjectSchema<serving::SloConfig> slo_schema() {
   using serving::SloConfig;
-  ObjectSchema<SloConfig> s("slo",
-                            "Latency objectives. A request meets them or not; attainment is the share that does.");
-  s.optional("ttft_p99", &SloConfig::ttft_s, time().positive(), "time to first token");
-  s.optional("tpot_p99", &SloConfig::tpot_s, time().positive(),
-             "time per output token, (E2E - TTFT)/(output tokens - 1)");
-  s.optional("itl_p99", &SloConfig::itl_s, time().positive(), "the request's largest gap between tokens");
-  s.optional("e2e_p99", &SloConfig::e2e_s, time().positive(), "arrival to last token");
+  ObjectSchema<SloConfig> s(
+      "slo",
+      "Latency objectives. The share of requests that a percentile names must stay within all of its "
+      "limits at once: 99 % within ttft_p99 and tpot_p99, 95 % within ttft_p95.");
+  for (const serving::SloMetricEntry& entry : serving::kSloMetrics) {
+    for (std::size_t p = 0; p < serving::kSloPercentiles.size(); ++p) {
+      const auto limit = [ m = static_cast<std::size_t>(entry.metric), p ](auto& slo) -> auto& {
+        return slo.limits_s[m][p];
+      };
+      s.optional(serving::slo_key(entry.metric, p).c_str(), limit, time().positive(), entry.description);
+    }
+  }
+  s.unknown_keys(fmt::format("expected {}, or quality_floor", serving::expected_slo_keys()));
   s.optional("quality_floor", &SloConfig::quality_floor, number().above(0).at_most(1),
              "score of an answer / mean score of answers to prompts computed whole: an answer below it is no goodput");
   return s;

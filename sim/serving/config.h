@@ -23,6 +23,7 @@
 #include "models/prefetch/prefetch_spec.h"
 #include "models/reuse/rag_task.h"
 #include "models/workload/shared_chunks.h"
+#include "sim/serving/slo.h"
 #include "sim/transport/link.h"
 
 namespace kvsim::serving {
@@ -246,20 +247,16 @@ struct ScheduleConfig {
   [[nodiscard]] bool caches_preempted() const { return preempted == models::PreemptedKv::cached; }
 };
 
-/// Latency objectives, per request; infinite where none is set.
-struct SloConfig {
-  std::optional<double> ttft_s;
-  std::optional<double> tpot_s;
-  std::optional<double> itl_s;  ///< the request's largest gap between tokens
-  std::optional<double> e2e_s;
-  /// Least score of an answer / mean score with all of the prompt computed, for it to count as goodput.
-  std::optional<double> quality_floor;
-};
-
 /// Requests of one kind among others (RequestSpec::kind).
 struct ClassConfig {
   std::string name;
   std::optional<SloConfig> slo;  ///< none: ServingConfig::slo
+};
+
+/// How many judged requests may miss any of some objectives.
+struct MissLimit {
+  Verdict misses = 0;      ///< bits of which one makes a miss
+  std::uint64_t most = 0;  ///< requests
 };
 
 struct RunConfig {
@@ -268,8 +265,8 @@ struct RunConfig {
   /// Requests that arrive after the warm-up and before this time are judged one by one (Measurements::verdicts); the
   /// run ends as soon as all of them have been, at its duration at the latest. None: no request is judged.
   std::optional<double> judge_until_s;
-  /// The run ends, as given up, once more judged requests than this have certainly missed. None: never.
-  std::optional<std::uint64_t> most_misses;
+  /// The run ends, as given up, once more judged requests than one of these allows have certainly missed.
+  std::vector<MissLimit> most_misses;
   std::uint64_t seed = 1;
   /// Requests that may be in the system at once. Each has memory; one more ends the run with a ConfigurationError.
   std::int64_t most_in_flight = 1'000'000;

@@ -198,6 +198,7 @@ constexpr auto fields_of(const Measurements*) {
                     field("itl_s", &M::itl_s),
                     field("round_gap_s", &M::round_gap_s),
                     field("within_slo", &M::within_slo),
+                    field("within_percentile", &M::within_percentile),
                     field("good", &M::good),
                     field("verdicts", &M::verdicts),
                     field("rounds", &M::rounds),

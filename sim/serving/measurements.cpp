@@ -19,7 +19,7 @@ void join(engine::Sample& a, const engine::Sample& b) {
 }
 
 /// Verdicts of requests.
-void join(std::vector<std::uint8_t>& a, const std::vector<std::uint8_t>& b) {
+void join(std::vector<Verdict>& a, const std::vector<Verdict>& b) {
   a.insert(a.end(), b.begin(), b.end());
 }
 

@@ -11,6 +11,7 @@
 #include "models/paths/path.h"
 #include "sim/engine/statistics.h"
 #include "sim/engine/time.h"
+#include "sim/serving/slo.h"
 #include "sim/transport/link.h"
 
 namespace kvsim::serving {
@@ -202,10 +203,13 @@ struct Measurements {
   engine::Sample ttft_s, tpot_s, e2e_s;  ///< of the requests that finished in the measured part
   engine::Sample itl_s, round_gap_s;     ///< gaps that ended in the measured part
   std::uint64_t within_slo = 0;
-  std::uint64_t good = 0;  ///< of these, with a quality at or above the floor, if there is one: goodput
+  /// Of the requests that finished in the measured part, those that met all limits of a percentile, by its number in
+  /// kSloPercentiles.
+  std::array<std::uint64_t, kSloPercentiles.size()> within_percentile{};
+  std::uint64_t good = 0;  ///< of within_slo, with a quality at or above the floor, if there is one: goodput
   /// Of every request that arrived in the judged part of the run (RunConfig::judge_until_s), in order of arrival, which
-  /// objectives it missed: bits of Miss, 0 for none. Nobody is left out: the refused and the unfinished are misses.
-  std::vector<std::uint8_t> verdicts;
+  /// objectives it missed. Nobody is left out: the refused and the unfinished are misses.
+  std::vector<Verdict> verdicts;
 
   std::uint64_t rounds = 0;
   std::int64_t drafted_tokens = 0, accepted_tokens = 0, rejected_tokens = 0;

@@ -8,26 +8,13 @@
 #include "sim/serving/config.h"
 #include "sim/serving/measurements.h"
 #include "sim/serving/request.h"
+#include "sim/serving/slo.h"
 
 namespace kvsim::serving {
 
 struct Request;
 
-/// Why a request does not meet its objectives. A verdict is a set of these, 0 where it meets them all.
-enum class Miss : std::uint8_t {
-  ttft = 1,
-  tpot = 2,
-  itl = 4,
-  e2e = 8,
-  refused = 16,    ///< could never run on this cluster
-  unfinished = 32  ///< the run ended before it did, and what it had experienced decided nothing
-};
-
-constexpr std::uint8_t miss_bit(Miss miss) {
-  return static_cast<std::uint8_t>(miss);
-}
-
-/// What a request experienced, in seconds.
+/// What a request experienced, in seconds, by SloMetric.
 struct Experience {
   double ttft_s = 0;
   double tpot_s = 0;
@@ -35,12 +22,19 @@ struct Experience {
   double e2e_s = 0;
 };
 
-/// The objectives that a finished request missed: bits of Miss.
-std::uint8_t missed_objectives(const SloConfig& slo, const Experience& experience);
+/// The objectives that a finished request missed: the bits of limits.
+Verdict missed_objectives(const SloConfig& slo, const Experience& experience);
 
-/// What is already certain of a request that has not finished at `now`: the objectives that it has missed whatever
-/// comes; 0 where nothing can come that misses one (a TTFT objective alone, met); Miss::unfinished where that is open.
-std::uint8_t verdict_so_far(const SloConfig& slo, const Request& request, engine::SimTime now);
+/// What is known of a request that has not finished.
+struct Standing {
+  Verdict missed = 0;  ///< objectives that it has missed whatever comes
+  /// Percentiles that are not decided, with Miss::unfinished; 0 where nothing can come that changes the verdict (a TTFT
+  /// objective alone, met).
+  Verdict open = 0;
+};
+
+/// Where a request stands at `now`.
+Standing standing_of(const SloConfig& slo, const Request& request, engine::SimTime now);
 
 // Judges requests one by one against the latency objectives, the unfinished too.
 
@@ -59,10 +53,10 @@ class Judgement {
   /// where none is judged.
   [[nodiscard]] bool over(engine::SimTime now);
 
-  /// Whether more judged requests than RunConfig::most_misses have certainly missed.
+  /// Whether more judged requests than RunConfig::most_misses allows have certainly missed.
   [[nodiscard]] bool hopeless(engine::SimTime now);
 
-  /// The run ends: whoever has not finished gets the verdict that is certain by now.
+  /// The run ends: a request that has not finished misses what is not decided by now.
   void close(engine::SimTime now);
 
  private:

@@ -144,8 +144,11 @@ void RequestLog::finished(Request& r, const OutputFidelity& fidelity) {
     m.tpot_s.add(tpot);
   }
   const SloConfig& slo = config_.slo_of(r.kind);
-  const std::uint8_t missed = missed_objectives(slo, {ttft, tpot, r.record.largest_gap_s, e2e});
+  const Verdict missed = missed_objectives(slo, {ttft, tpot, r.record.largest_gap_s, e2e});
   m.within_slo += missed == 0 ? 1 : 0;
+  for (std::size_t p = 0; p < kSloPercentiles.size(); ++p) {
+    m.within_percentile[p] += (missed & percentile_bits(p)) == 0 ? 1 : 0;
+  }
   if (r.judged >= 0) m.verdicts[static_cast<std::size_t>(r.judged)] = missed;
   if (fidelity.lossless) {
     m.same_output += 1;

@@ -344,7 +344,7 @@ class Run {
     const engine::Duration between = std::max(engine::from_seconds(1.0), engine::Duration{end.ns / kLooks});
     while (simulator_.now() < end && !simulator_.stopped()) {
       advance(std::min(end, simulator_.now() + between));
-      if (config_.run.judge_until_s || config_.run.most_misses) system_->update_requests();
+      if (config_.run.judge_until_s || !config_.run.most_misses.empty()) system_->update_requests();
       outcome_.given_up = !warming_up_ && judgement_.hopeless(simulator_.now());
       if (outcome_.given_up || judgement_.over(simulator_.now())) simulator_.stop();
       watch();

@@ -92,7 +92,7 @@ struct SimulationOutcome {
   std::vector<std::string> fallbacks;  ///< figures that had to be replaced, in words
   std::vector<std::string> refusals;   ///< the first few reasons why requests were refused
   bool interrupted = false;
-  bool given_up = false;  ///< ended early: more misses than RunConfig::most_misses
+  bool given_up = false;  ///< ended early: more misses than RunConfig::most_misses allows
 };
 
 // Machines that serve requests, as the run loop sees them: replicas with host memory (replica_fleet), or two pools of

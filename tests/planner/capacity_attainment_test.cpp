@@ -43,7 +43,7 @@ TEST(Attainment, WithoutAMissItIsTheRuleOfThree) {
 TEST(Attainment, OneRunIsJudgedByBatches) {
   Verdicts spread = with_misses(2000, 100);
   Verdicts clustered(2000, 0);
-  std::fill(clustered.end() - 100, clustered.end(), std::uint8_t{2});
+  std::fill(clustered.end() - 100, clustered.end(), serving::Verdict{2});
   const Attainment a = attainment_of(std::vector<Verdicts>{spread}, 0.95);
   const Attainment b = attainment_of(std::vector<Verdicts>{clustered}, 0.95);
   EXPECT_EQ(a.observations, kBatches);
@@ -75,7 +75,7 @@ TEST(Attainment, ASearchExceedsTheTrueRateNoMoreOftenThanItsConfidenceSays) {
       for (std::uint64_t i = 0; i < 8; ++i) {
         engine::RandomStream random(seed, "requests", i);
         Verdicts v(1250);
-        for (std::uint8_t& verdict : v) verdict = random.uniform() < met ? 0 : 1;
+        for (serving::Verdict& verdict : v) verdict = random.uniform() < met ? 0 : 1;
         runs.push_back(std::move(v));
       }
       return attainment_of(runs, 0.95).lower >= target;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -15,7 +16,8 @@ Probe failing(double rate, std::uint64_t misses, double lower) {
   Probe probe;
   probe.rate = rate;
   probe.attainment = {1 - static_cast<double>(misses) / 1000, lower, 1000, misses, 4};
-  probe.ttft_p99_s = 0.75;
+  probe.ttft_p99_s = probe.ttft_asked_s = 0.75;
+  probe.demands = {{{std::nullopt, 0.9, serving::kAnyMiss}, probe.attainment}};
   if (misses > 0) probe.misses = {{serving::Miss::ttft, misses}};
   return probe;
 }

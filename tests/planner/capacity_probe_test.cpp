@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include <fmt/format.h>
+
 #include "planner/capacity/run_length.h"
+#include "sim/serving/objectives.h"
 #include "sim/serving/request.h"
 #include "sim/serving/simulation.h"
 #include "sim/systems/systems.h"
@@ -27,8 +30,9 @@ serving::Measurements judged_run(const scenario::Scenario& scenario, double unti
 }
 
 std::uint64_t count(const serving::Measurements& m, Miss miss) {
-  return static_cast<std::uint64_t>(std::count_if(
-      m.verdicts.begin(), m.verdicts.end(), [miss](std::uint8_t v) { return (v & serving::miss_bit(miss)) != 0; }));
+  return static_cast<std::uint64_t>(std::count_if(m.verdicts.begin(), m.verdicts.end(), [miss](serving::Verdict v) {
+    return (v & serving::miss_bits(miss)) != 0;
+  }));
 }
 
 // A TPOT objective alone, and room for 4 requests at a time: those that run are fast, the rest wait for ever. Of the
@@ -36,7 +40,7 @@ std::uint64_t count(const serving::Measurements& m, Miss miss) {
 TEST(Verdicts, ABacklogThatNeverFinishesIsMissed) {
   scenario::Scenario s = quick_chat({"schedule.max_requests=4", "workload.arrivals.rate=400/s"});
   s.serving.slo = {};
-  s.serving.slo.tpot_s = 0.05;
+  s.serving.slo.limit(serving::SloMetric::tpot, 99) = 0.05;
   const serving::Measurements m = judged_run(s, 10, 12);
   ASSERT_GT(m.completed_measured, 0U);
   EXPECT_EQ(m.within_slo, m.completed_measured) << "the finished ones look good";
@@ -56,7 +60,8 @@ TEST(Verdicts, EveryArrivalOfTheJudgedPartHasOneAndNoOther) {
   const scenario::Scenario s = quick_chat({"workload.arrivals={process: constant, rate: 10/s}"});
   const serving::Measurements m = judged_run(s, 7, 30);  // warm-up 2 s: arrivals at 2.0, 2.1, ..., 6.9 s
   EXPECT_EQ(m.verdicts.size(), 50U);
-  EXPECT_EQ(std::accumulate(m.verdicts.begin(), m.verdicts.end(), 0), 0) << "ten a second is next to nothing";
+  EXPECT_EQ(std::accumulate(m.verdicts.begin(), m.verdicts.end(), serving::Verdict{0}), 0U)
+      << "ten a second is next to nothing";
   EXPECT_LT(m.measured_s, 10) << "the run ends when the last judged request has finished";
 }
 
@@ -86,20 +91,88 @@ TEST(Verdicts, NobodyIsJudgedWithoutBeingAsked) {
 }
 
 TEST(Verdicts, WhatIsCertainOfAnUnfinishedRequest) {
+  using serving::SloMetric;
   serving::SloConfig slo;
-  slo.ttft_s = 1;
-  slo.tpot_s = 0.1;
+  slo.limit(SloMetric::ttft, 99) = 1;
+  slo.limit(SloMetric::tpot, 99) = 0.1;
   serving::Request r;
   r.output = 11;
-  const auto at = [&](double s) { return verdict_so_far(slo, r, engine::SimTime{} + engine::from_seconds(s)); };
-  EXPECT_EQ(at(0.5), serving::miss_bit(Miss::unfinished)) << "still may get its first token in time";
-  EXPECT_EQ(at(1.5), serving::miss_bit(Miss::ttft));
+  const auto at = [&](double s) { return standing_of(slo, r, engine::SimTime{} + engine::from_seconds(s)); };
+  const serving::Verdict undecided = serving::open_bit(3) | serving::miss_bits(Miss::unfinished);
+  const serving::Verdict ttft = serving::limit_bit(0, 3), tpot = serving::limit_bit(1, 3);
+  EXPECT_EQ(at(0.5).open, undecided) << "still may get its first token in time";
+  EXPECT_EQ(at(0.5).missed, 0U);
+  EXPECT_EQ(at(1.5).open, 0U);
+  EXPECT_EQ(at(1.5).missed, ttft);
   r.generated = 1;
   r.record.first_token = r.record.last_token = engine::SimTime{} + engine::from_seconds(0.5);
-  EXPECT_EQ(at(1.4), serving::miss_bit(Miss::unfinished)) << "ten more tokens may come by 1.5 s";
-  EXPECT_EQ(at(1.6), serving::miss_bit(Miss::tpot));
-  slo.tpot_s.reset();
-  EXPECT_EQ(at(1.6), 0) << "its only objective is met, whatever comes";
+  EXPECT_EQ(at(1.4).open, undecided) << "ten more tokens may come by 1.5 s";
+  EXPECT_EQ(at(1.6).missed, tpot);
+  slo.limit(SloMetric::tpot, 99).reset();
+  EXPECT_EQ(at(1.6).missed | at(1.6).open, 0U) << "its only objective is met, whatever comes";
+}
+
+// One that has missed the median's limit alone may still miss what is asked of 99 % of requests.
+TEST(Verdicts, EveryPercentileIsDecidedByItsOwnLimits) {
+  using serving::SloMetric;
+  serving::SloConfig slo;
+  slo.limit(SloMetric::ttft, 50) = 1;
+  slo.limit(SloMetric::ttft, 99) = 3;
+  slo.limit(SloMetric::tpot, 95) = 0.1;
+  serving::Request r;
+  r.output = 11;
+  const auto at = [&](double s) { return standing_of(slo, r, engine::SimTime{} + engine::from_seconds(s)); };
+  EXPECT_EQ(at(2).missed, serving::limit_bit(0, 0));
+  EXPECT_EQ(at(2).open, serving::open_bit(2) | serving::open_bit(3) | serving::miss_bits(Miss::unfinished));
+  r.generated = 1;
+  r.record.first_token = r.record.last_token = engine::SimTime{} + engine::from_seconds(2);
+  EXPECT_EQ(at(2.5).open, serving::open_bit(2) | serving::miss_bits(Miss::unfinished)) << "TTFT is decided";
+  EXPECT_EQ(at(9).missed, serving::limit_bit(0, 0) | serving::limit_bit(1, 2));
+  EXPECT_EQ(at(9).open, 0U);
+  const serving::Verdict finished = missed_objectives(slo, {2, 0.2, 0, 9});
+  EXPECT_EQ(finished, at(9).missed);
+  EXPECT_NE(finished & serving::percentile_bits(0), 0U);
+  EXPECT_EQ(finished & serving::percentile_bits(3), 0U) << "2 s are within 3 s";
+}
+
+// 40 % wait longer for the first token than the median may, 3 % longer than 95 % may: both percentiles are met, and the
+// one that is asked of all objectives at once is not.
+TEST(Attainment, IsOfEachPercentileByItsOwnLimits) {
+  serving::SloConfig slo;
+  slo.limit(serving::SloMetric::ttft, 50) = 1;
+  slo.limit(serving::SloMetric::ttft, 95) = 2;
+  Verdicts run;
+  for (int i = 0; i < 10'000; ++i) run.push_back(missed_objectives(slo, {i % 100 < 3 ? 2.5 : i % 10 < 4 ? 1.5 : 0.5}));
+  const std::vector<Verdicts> runs{run, run};
+  const std::vector<Demand> own = demands_of(slo, {});
+  ASSERT_EQ(own.size(), 2U);
+  EXPECT_DOUBLE_EQ(own[0].share, 0.5);
+  EXPECT_DOUBLE_EQ(attainment_of(runs, 0.95, own[0].misses).share, 0.6);
+  EXPECT_DOUBLE_EQ(own[1].share, 0.95);
+  EXPECT_DOUBLE_EQ(attainment_of(runs, 0.95, own[1].misses).share, 0.97);
+  ProbeOptions joint;
+  joint.target = 0.95;
+  const std::vector<Demand> all = demands_of(slo, joint);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_DOUBLE_EQ(attainment_of(runs, 0.95, all[0].misses).share, 0.6);
+}
+
+// At a load at which some 95 % of requests get their first token in time, p95 passes where p99 fails.
+TEST(Probe, IsJudgedByThePercentileOfItsObjectives) {
+  ProbeOptions options = testing::quick_probe();
+  options.target.reset();
+  const auto probe = [&](const char* slo) { return probe_rate(quick_chat({slo}), 40, options); };
+  const double p95 = probe("slo={ttft_p99: 500 ms}").ttft_p99_s;
+  const std::string limit = fmt::format("{} s", p95 * 0.98);
+  const Probe strict = probe(fmt::format("slo={{ttft_p99: {}}}", limit).c_str());
+  const Probe loose = probe(fmt::format("slo={{ttft_p90: {}}}", limit).c_str());
+  EXPECT_EQ(strict.attainment.share, loose.attainment.share) << "of the same requests";
+  EXPECT_FALSE(strict.passes);
+  EXPECT_TRUE(loose.passes);
+  EXPECT_EQ(strict.demands.front().demand.share, 0.99);
+  const Probe both = probe(fmt::format("slo={{ttft_p90: {0}, ttft_p99: {0}}}", limit).c_str());
+  EXPECT_FALSE(both.passes);
+  EXPECT_EQ(both.tightest().demand.share, 0.99);
 }
 
 TEST(Probe, AtTwoRatesTheSameRequestsComeAtOtherTimes) {
@@ -194,7 +267,7 @@ TEST(Probe, OfATraceLooksAtTheQueueWhenTheLastRequestCame) {
   const testing::TemporaryFolder folder;
   scenario::Scenario s = bursty_trace(folder, 1);
   s.serving.slo = {};
-  s.serving.slo.tpot_s = 0.05;
+  s.serving.slo.limit(serving::SloMetric::tpot, 99) = 0.05;
   s.serving.schedule.max_requests = 4;
   const Probe few = probe_rate(s, 2, testing::quick_probe());
   EXPECT_TRUE(few.passes);

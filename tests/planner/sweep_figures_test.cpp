@@ -544,6 +544,20 @@ TEST(SweepRanking, ClassesWithoutObjectivesAskForNone) {
   EXPECT_TRUE(asked(", slo: {ttft_p99: 1 s}"));
 }
 
+// 94 % within the limits of p95 and 99 % within those of p99: a hundredth behind; 92 % met all of them, which counts
+// not.
+TEST(Shortfall, IsOfThePercentileThatIsFurthestFromItsShare) {
+  const auto missed = [](const char* percentiles) {
+    const Json run = Json::parse(fmt::format(R"({{"slo":{{"attainment":0.92,"percentiles":{}}}}})", percentiles));
+    return shortfall_of(run, {.objectives = true}).missed;
+  };
+  EXPECT_NEAR(missed(R"({"p95":0.94,"p99":0.99})"), 0.01, 1e-12);
+  EXPECT_NEAR(missed(R"({"p95":0.94,"p99":0.97})"), 0.02, 1e-12);
+  EXPECT_EQ(missed(R"({"p50":0.6,"p99":0.995})"), 0);
+  EXPECT_EQ(needed_words(std::vector<std::string>{"p95", "p99"}), "95.0 % (p95) and 99.0 % (p99)");
+  EXPECT_EQ(needed_words(std::vector<std::string>{"p90"}), "90.0 %");
+}
+
 TEST(Shortfall, UnsteadyComesBeforeTheFloorAndThatBeforeTheObjectives) {
   static constexpr Asked all{.steady = true, .objectives = true};
   const auto of = [](const char* unsteady, const char* below, const char* met) {

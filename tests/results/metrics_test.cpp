@@ -40,8 +40,9 @@ std::vector<Case> all_cases() {
                    together(kChunks, {"decode={policy: draft_verify, draft_length: 25, acceptance: {model: constant, "
                                       "agreement: 0.95}}",
                                       "schedule={policy: fcfs}", "placement={policy: lru, preload: true}"})});
-  cases.push_back(
-      {"floor", small_scenario, {"decode.policy=lossy", "schedule={policy: fcfs}", "slo.quality_floor=0.9"}});
+  cases.push_back({"floor",
+                   small_scenario,
+                   {"decode.policy=lossy", "schedule={policy: fcfs}", "slo={quality_floor: 0.9, ttft_p95: 1 s}"}});
   return cases;
 }
 
@@ -116,6 +117,22 @@ TEST(Metrics, BelowTheFloorOfQualityIsWhatTheMeanScoreLacks) {
                          ", slo: {quality_floor: 0.95}}, {name: b, " + one + "}, {name: c, " + one +
                          ", slo: {ttft_p99: 1 s}}]}"};
   EXPECT_DOUBLE_EQ(slo_of(classes, 0.75)[below].get<double>(), 0.2);
+}
+
+// Of 100 requests 40 miss the median's limit, 3 that of p99, and 2 of these both.
+TEST(Metrics, EveryPercentileOfObjectivesHasItsShare) {
+  serving::Measurements m;
+  m.measured_s = 1;
+  m.completed_measured = 100;
+  m.within_slo = 59;
+  m.within_percentile = {60, 100, 100, 97};
+  const auto slo = [&m](const Sets& sets) {
+    return results::result_document(outcome_of(small_scenario(sets), m), false)["slo"];
+  };
+  const Json both = slo({"slo={ttft_p50: 1 s, ttft_p99: 3 s, tpot_p99: 1 s}"});
+  EXPECT_EQ(both["percentiles"], Json::parse(R"({"p50": 0.6, "p99": 0.97})"));
+  EXPECT_EQ(both["attainment"], 0.59);
+  EXPECT_FALSE(slo({}).contains("percentiles")) << "nothing is asked for";
 }
 
 TEST(Metrics, EveryNumberOfADocumentIsARow) {

@@ -1,3 +1,4 @@
+#include "sim/serving/slo.h"
 #include "tests/scenario/key_rows.h"
 
 namespace kvsim::testing {
@@ -32,7 +33,7 @@ std::vector<std::string> engine(std::vector<std::string> more = {}) {
 }  // namespace
 
 std::vector<KeyRow> schedule_rows() {
-  return {
+  std::vector<KeyRow> rows{
       {"schedule.policy", {}, "staggered", "lock_step"},
       {"schedule.window", {}, "128", "4"},
       {"schedule.arrival", {}, "layerwise", "whole"},
@@ -71,10 +72,6 @@ std::vector<KeyRow> schedule_rows() {
       {"schedule.engine.tokenise", engine(), "0 us", "2 ms"},
       {"schedule.engine.captures_chunks",
        engine({"schedule.engine.kernel_launch=2 ms", "schedule.max_batched_tokens=256"}), "false", "true"},
-      {"slo.ttft_p99", {}, "1 ms", "1000 s"},
-      {"slo.tpot_p99", {}, "1 ms", "1000 s"},
-      {"slo.itl_p99", {}, "1 ms", "1000 s"},
-      {"slo.e2e_p99", {}, "1 ms", "1000 s"},
       {"run.duration", {}, "2 s", "3 s"},
       {"run.warmup", {"run.duration=3 s"}, "0 s", "1 s"},
       {"run.seed", {}, "1", "2"},
@@ -83,6 +80,8 @@ std::vector<KeyRow> schedule_rows() {
       {"run.stretches", {}, "true", "false", Effect::none_yet},
       {"run.sample_every", {}, "1 s", "2 s", Effect::listed},
   };
+  for (const std::string& key : serving::slo_keys()) rows.push_back({"slo." + key, {}, "1 ms", "1000 s"});
+  return rows;
 }
 
 std::ostream& operator<<(std::ostream& out, const KeyRow& row) {

@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/serving/slo.h"
 #include "tests/scenario/key_rows.h"
 
 namespace kvsim::testing {
@@ -266,16 +267,12 @@ std::vector<KeyRow> workload_rows() {
        {"decode={policy: lossy, compressor: kvzip, keep_ratio: 0.25}", "schedule.policy=fcfs"},
        second_class("share: 1, slo: {quality_floor: 0.01}"),
        second_class("share: 1, slo: {quality_floor: 1}")},
-      {"workload.classes[].slo.ttft_p99", kClasses, second_class("share: 1, slo: {ttft_p99: 1 ms}"),
-       second_class("share: 1, slo: {ttft_p99: 60 s}")},
-      {"workload.classes[].slo.tpot_p99", kClasses, second_class("share: 1, slo: {tpot_p99: 0.1 ms}"),
-       second_class("share: 1, slo: {tpot_p99: 60 s}")},
-      {"workload.classes[].slo.itl_p99", kClasses, second_class("share: 1, slo: {itl_p99: 0.1 ms}"),
-       second_class("share: 1, slo: {itl_p99: 60 s}")},
-      {"workload.classes[].slo.e2e_p99", kClasses, second_class("share: 1, slo: {e2e_p99: 1 ms}"),
-       second_class("share: 1, slo: {e2e_p99: 60 s}")},
       {"prefill.policy", {"prefill={policy: stored}", "decode.compressor=fast-kvzip"}, "stored", "recompute"},
   };
+  for (const std::string& key : serving::slo_keys()) {
+    rows.push_back({"workload.classes[].slo." + key, kClasses, second_class("share: 1, slo: {" + key + ": 0.1 ms}"),
+                    second_class("share: 1, slo: {" + key + ": 60 s}")});
+  }
   add_times(rows, "workload.sessions.think_time", kSessions);
   add_counts(rows, "workload.sessions.turns", kSessions);
   add_lengths(rows, "workload.sessions.growth", kSessions);

@@ -152,7 +152,8 @@ RC_GTEST_PROP(SteadyDecodingProperty, TogetherIsOneByOne, ()) {
   scenario::Scenario s = small_scenario(drawn_sets());
   s.serving.run.token_samples = *rc::gen::arbitrary<bool>();
   if (*rc::gen::arbitrary<bool>()) s.serving.run.judge_until_s = 1;
-  if (*rc::gen::arbitrary<bool>()) s.serving.run.most_misses = *rc::gen::inRange<std::uint64_t>(0, 50);
+  if (*rc::gen::arbitrary<bool>())
+    s.serving.run.most_misses = {{serving::kAnyMiss, *rc::gen::inRange<std::uint64_t>(0, 50)}};
   RC_ASSERT(one_by_one(s) == together(s));
   RC_ASSERT(over_time(s, false) == over_time(s, true));
 }

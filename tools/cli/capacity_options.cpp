@@ -1,7 +1,6 @@
 #include "tools/cli/capacity_options.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
@@ -14,16 +13,6 @@ namespace {
 
 using schema::InputError;
 
-struct Objective {
-  const char* name;
-  std::optional<double> serving::SloConfig::*limit;
-};
-
-constexpr std::array<Objective, 4> kObjectives{{{"ttft_p99", &serving::SloConfig::ttft_s},
-                                                {"tpot_p99", &serving::SloConfig::tpot_s},
-                                                {"itl_p99", &serving::SloConfig::itl_s},
-                                                {"e2e_p99", &serving::SloConfig::e2e_s}}};
-
 }  // namespace
 
 void apply_objective(serving::SloConfig& slo, const std::string& assignment) {
@@ -32,25 +21,24 @@ void apply_objective(serving::SloConfig& slo, const std::string& assignment) {
     throw InputError(fmt::format("--slo {}: expected an objective and its limit such as ttft_p99=2s", assignment));
   }
   const std::string name = assignment.substr(0, equals);
-  const auto* found =
-      std::find_if(kObjectives.begin(), kObjectives.end(), [&](const Objective& o) { return name == o.name; });
-  if (found == kObjectives.end()) {
-    throw InputError(fmt::format("--slo {}: unknown objective \"{}\"{}", assignment, name,
-                                 schema::suggest(name, objective_names())));
+  const std::vector<std::string> names = objective_names();
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) {
+    throw InputError(
+        fmt::format("--slo {}: unknown objective \"{}\"; expected {}", assignment, name, serving::expected_slo_keys()));
   }
   try {
     const double limit = schema::parse_time(assignment.substr(equals + 1));
     if (!(limit > 0)) throw schema::UnitError("a limit must be above 0 s");
-    slo.*(found->limit) = limit;
+    const auto number = static_cast<std::size_t>(found - names.begin());
+    slo.limits_s.at(number / serving::kSloPercentiles.size()).at(number % serving::kSloPercentiles.size()) = limit;
   } catch (const schema::UnitError& e) {
     throw InputError(fmt::format("--slo {}: {}", assignment, e.what()));
   }
 }
 
 std::vector<std::string> objective_names() {
-  std::vector<std::string> names;
-  for (const Objective& o : kObjectives) names.emplace_back(o.name);
-  return names;
+  return serving::slo_keys();
 }
 
 double rate_from_user(const std::string& option, const std::string& text) {

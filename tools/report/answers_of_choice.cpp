@@ -70,13 +70,14 @@ std::string objectives_of_policies(const Inputs::Compared& compared, std::size_t
   std::string said = fmt::format("\n{} of the requests under {} met the objectives ({}).", capitalized(share(chosen)),
                                  compared.results[chosen].policy, objectives);
   if (!meets_objectives(compared.results[chosen].result)) {
-    said += fmt::format("\nNo policy meets them for {} of the requests.", results::percent(kMetByEnough));
+    said += fmt::format("\nNo policy meets them for {} of the requests.",
+                        results::needed_words(compared.results[chosen].result));
   } else if (const auto outside = outside_objectives(compared)) {
     const Criterion by = criterion_of(compared);
     const Simulated& other = compared.results[*outside];
     said += fmt::format("\nBetter, but outside of the objectives: {}, {} {} ({} of its requests met them, {} have to).",
                         other.policy, by.name, by.print(by.of(other.result)), share(*outside),
-                        results::percent(kMetByEnough));
+                        results::needed_words(other.result));
   }
   return said;
 }

@@ -55,7 +55,7 @@ Criterion criterion_of(const Inputs::Compared& compared) {
 }
 
 bool meets_objectives(const Json& result) {
-  return objectives_words(result).empty() || number(result, {"slo", "attainment"}).value_or(0) >= kMetByEnough;
+  return objectives_words(result).empty() || results::shortfall_of(result, {.objectives = true}).missed <= 0;
 }
 
 Contest contest_of(const Inputs::Compared& compared) {

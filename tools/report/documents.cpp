@@ -14,6 +14,7 @@
 #include "models/schema/error.h"
 #include "models/schema/units.h"
 #include "models/schema/yaml.h"
+#include "sim/serving/slo.h"
 #include "tools/output/results_folder.h"
 #include "tools/results/numbers.h"
 #include "tools/results/result_document.h"
@@ -222,10 +223,12 @@ namespace {
 /// Of {"slo": ...}.
 std::string words_of_objectives(const Json& scenario) {
   std::string said;
-  for (const auto& [key, name] :
-       {std::pair{"ttft_p99", "TTFT p99"}, {"tpot_p99", "TPOT p99"}, {"itl_p99", "ITL p99"}, {"e2e_p99", "E2E p99"}}) {
-    if (const auto limit = time_of(scenario, key)) {
-      said += fmt::format("{}{} {}", said.empty() ? "" : ", ", name, results::seconds(*limit));
+  for (const serving::SloMetricEntry& entry : serving::kSloMetrics) {
+    for (std::size_t p = 0; p < serving::kSloPercentiles.size(); ++p) {
+      if (const auto limit = time_of(scenario, serving::slo_key(entry.metric, p))) {
+        said += fmt::format("{}{} {} {}", said.empty() ? "" : ", ", entry.name, serving::percentile_name(p),
+                            results::seconds(*limit));
+      }
     }
   }
   return said;

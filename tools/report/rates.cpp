@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -123,7 +124,8 @@ void add_capacity(Section& s, const Json& capacity, std::size_t index) {
   const Json& configurations = at(capacity, {"configurations"});
   const Load load = load_of(capacity);
   std::vector<plot::Rule> knees;
-  const double target = number(capacity, {"attainment_target"}).value_or(0.99);
+  // None: each percentile of the objectives asks for a share of its own.
+  const std::optional<double> target = number(capacity, {"attainment_target"});
   std::string knee = "The knee is the highest rate at which the objectives hold";
   constexpr std::size_t most_knees = 3;
   std::string dotted;
@@ -142,39 +144,44 @@ void add_capacity(Section& s, const Json& capacity, std::size_t index) {
     look.x_title = fmt::format("{} on one replica", planner::capacity::words_of(load));
     if (auto plot = against_rate(curves, std::move(look))) s.add(std::move(*plot));
   };
-  const auto objective = [&capacity, target](std::string_view key, std::string_view name) {
+  const auto objective = [&](std::string_view key, std::string_view name) {
     std::vector<plot::Zone> zones;
     // The 99th percentile is what is asked for only where 99 % of the requests are.
     constexpr double p99 = 0.99;
-    if (const auto limit = number(capacity, {"slo", key}); limit && std::fabs(target - p99) < 1e-9) {
+    if (const auto limit = number(capacity, {"slo", key}); limit && (!target || std::fabs(*target - p99) < 1e-9)) {
       zones.push_back({*limit, true, fmt::format("{} objective missed: above {}", name, results::seconds(*limit))});
     }
     return zones;
   };
   // As planner::capacity::probe_rate() judges: a wait is a part of the time to the first token and of all of it.
-  const bool queue_judged = !number(capacity, {"slo", "ttft_p99_s"}) && !number(capacity, {"slo", "e2e_p99_s"});
-  double floor = target;
+  bool queue_judged = true;
+  for (const auto& [key, limit] : at(capacity, {"slo"}).items()) {
+    if (limit.is_number() && (key.starts_with("ttft_") || key.starts_with("e2e_"))) queue_judged = false;
+  }
+  double floor = target.value_or(1);
+  std::vector<plot::Zone> failing;
+  if (target) failing.push_back({*target, false, fmt::format("fails: less than {}", results::percent(*target))});
   for (const Json& c : configurations) {
     for (const Json& probe : at(c, {"probes"})) floor = std::min(floor, number(probe, {"lower"}).value_or(1));
   }
   constexpr double below = 0.25;  // of what lies between the least share and all
   draw({.id = numbered("attainment-by-rate", index),
         .title = "Share of requests within all objectives, at least",
-        .caption =
-            fmt::format("The lower end of its interval (one-sided, {}), which is what a rate is judged by: shaded, it "
-                        "fails.{} {}. Every rate that was probed.",
-                        results::percent(number_or_nan(capacity, {"confidence"})),
-                        queue_judged ? " No objective has the wait in it, so that a rate fails, too, where more "
-                                       "requests come than are served and the queue grows to the end."
-                                     : "",
-                        knee),
+        .caption = fmt::format("The lower end of its interval (one-sided, {}), {}.{} {}. Every rate that was probed.",
+                               results::percent(number_or_nan(capacity, {"confidence"})),
+                               target ? "which is what a rate is judged by: shaded, it fails"
+                                      : "of all objectives at once; a rate is judged by each percentile of them",
+                               queue_judged ? " No objective has the wait in it, so that a rate fails, too, where more "
+                                              "requests come than are served and the queue grows to the end."
+                                            : "",
+                               knee),
         .x_title = {},
         .y_title = "share within objectives, at least",
         .print = at_least,
         .y_scale = plot::ScaleKind::linear,
         .y_least = std::max(0.0, floor - below * (1 - floor)),
         .y_most = 1.0,
-        .zones = {{target, false, fmt::format("fails: less than {}", results::percent(target))}}},
+        .zones = failing},
        "lower", true);
   const std::vector<plot::Zone> ttft = objective("ttft_p99_s", "TTFT"), tpot = objective("tpot_p99_s", "TPOT");
   const auto caption = [&knee](const std::vector<plot::Zone>& zones) {

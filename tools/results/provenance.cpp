@@ -359,7 +359,8 @@ std::string stored_prompts_sentence(const scenario::Scenario& scenario) {
 std::vector<std::string> assumptions_of(const scenario::Scenario& scenario) {
   std::vector<std::string> list = scenario.assumptions;
   const bool by_itself = scenario.workload.arrivals || scenario.workload.has_sessions() || scenario.workload.trace;
-  if (by_itself || scenario.serving.slo.ttft_s) {  // a service, not a batch whose decoding is measured
+  if (by_itself ||
+      scenario.serving.slo.limits(serving::SloMetric::ttft)) {  // a service, not a batch whose decoding is measured
     if (std::string said = stored_prompts_sentence(scenario); !said.empty()) list.push_back(std::move(said));
   }
   for (std::string& said : traffic_assumptions(scenario)) list.push_back(std::move(said));

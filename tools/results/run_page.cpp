@@ -48,7 +48,7 @@ Table throughput(const Outcome& outcome, const Figures& f) {
   add("prompt and output", "throughput.total_tokens_per_s", "tokens/s");
   add("requests", "throughput.requests_per_s", "/s");
   const serving::SloConfig& slo = outcome.scenario.serving.slo;
-  if (has_objectives(slo) || slo.quality_floor) {
+  if (slo.any() || slo.quality_floor) {
     const Measurements& m = outcome.result.measured;
     add("goodput", "slo.goodput_requests_per_s",
         fmt::format("/s; {} of requests{}", percent(share(m.good, m.completed_measured)),

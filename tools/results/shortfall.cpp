@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "sim/serving/slo.h"
+#include "tools/results/numbers.h"
+
 namespace kvsim::results {
 namespace {
 
@@ -25,6 +28,19 @@ double below_floor(const Json& slo) {
   return below->is_number() ? below->get<double>() : std::numeric_limits<double>::infinity();
 }
 
+/// Of the percentiles that are asked for, the largest difference between the share named and the share that met them.
+double furthest_below(const Json& slo, double met_all) {
+  const auto percentiles = slo.find("percentiles");
+  if (percentiles == slo.end() || !percentiles->is_object()) return kMetByEnough - met_all;
+  double most = 0;
+  for (std::size_t p = 0; p < serving::kSloPercentiles.size(); ++p) {
+    const auto met = percentiles->find(serving::percentile_name(p));
+    if (met != percentiles->end() && met->is_number())
+      most = std::max(most, serving::slo_share(p) - met->get<double>());
+  }
+  return most;
+}
+
 Json slo_of(const Json& result) {
   const auto slo = result.is_object() ? result.find("slo") : result.end();
   return slo != result.end() && slo->is_object() ? *slo : Json::object();
@@ -42,13 +58,33 @@ Shortfall shortfall_of(const Json& result, Asked asked) {
   if (asked.objectives) by.below_floor = as_printed(below_floor(slo), kScoreUnit);
   if (const auto met = slo.find("attainment"); met != slo.end()) {
     if (met->is_number()) {
-      if (asked.objectives) by.missed = as_printed(kMetByEnough - met->get<double>(), kShareUnit);
+      if (asked.objectives) by.missed = as_printed(furthest_below(slo, met->get<double>()), kShareUnit);
     } else if (const Json::json_pointer finished("/latency_s/e2e/mean");
                !result.contains(finished) || !result.at(finished).is_number()) {
       by.missed = 1;  // else no objective is set
     }
   }
   return by;
+}
+
+std::string needed_words(const std::vector<std::string>& percentiles) {
+  std::string words;
+  for (std::size_t p = 0; p < serving::kSloPercentiles.size(); ++p) {
+    const std::string name = serving::percentile_name(p);
+    if (std::find(percentiles.begin(), percentiles.end(), name) == percentiles.end()) continue;
+    words += (words.empty() ? "" : " and ") + percent(serving::slo_share(p));
+    if (percentiles.size() > 1) words += fmt::format(" ({})", name);
+  }
+  return words.empty() ? percent(kMetByEnough) : words;
+}
+
+std::string needed_words(const Json& result) {
+  std::vector<std::string> names;
+  const Json slo = slo_of(result);
+  if (const auto percentiles = slo.find("percentiles"); percentiles != slo.end() && percentiles->is_object()) {
+    for (const auto& [name, met] : percentiles->items()) names.push_back(name);
+  }
+  return needed_words(names);
 }
 
 std::string floor_words(const Json& result) {

@@ -4,12 +4,14 @@
 
 #include <compare>
 #include <string>
+#include <vector>
 
 #include "tools/results/section.h"
 
 namespace kvsim::results {
 
-/// The share of requests from which on a run meets its objectives, which are of 99th percentiles.
+/// The share of requests from which on a run meets its objectives where its document names no percentiles: those of
+/// older documents are all of the 99th.
 inline constexpr double kMetByEnough = 0.99;
 
 /// Of two runs that with less of it is nearer to what is asked for; what stands first counts first.
@@ -17,8 +19,8 @@ struct Shortfall {
   bool unsteady = false;  ///< a service is asked for, and the run was in no steady state
   /// slo.below_quality_floor in thousandths; infinity where the score is not known.
   double below_floor = 0;
-  /// By how much the share of requests that met the objectives is below kMetByEnough, in thousandths, as shares are
-  /// printed; 1 where none finished, whether or not objectives count.
+  /// By how much the share of requests that met a percentile's limits is below what that percentile names, of the one
+  /// that is furthest, in thousandths, as shares are printed; 1 where none finished, whether or not objectives count.
   double missed = 0;
 
   auto operator<=>(const Shortfall&) const = default;
@@ -33,6 +35,12 @@ struct Asked {
 
 /// Of a run's document; what an older one does not have does not count.
 [[nodiscard]] Shortfall shortfall_of(const Json& result, Asked asked);
+
+/// The shares of requests that must meet the objectives, by the percentiles of slo.percentiles.* ("p95"): "99.0 %"; of
+/// several "95.0 % (p95) and 99.0 % (p99)"; kMetByEnough where none is named.
+[[nodiscard]] std::string needed_words(const std::vector<std::string>& percentiles);
+/// The same of a run's document.
+[[nodiscard]] std::string needed_words(const Json& result);
 
 /// ", 0.005 below slo.quality_floor", ", of which nobody knows whether it reaches slo.quality_floor"; empty where it
 /// does, or there is none. Of a run's document.

@@ -255,7 +255,8 @@ std::vector<std::string> behind_for_quality(const Sweep& sweep, const FigureTabl
 std::string state_words(const FigureTable& figures, std::size_t row) {
   if (!figures.unsteady(row).empty()) return ", in no steady state";
   const double met = figures.at(row, "slo.attainment");
-  return met < kMetByEnough ? fmt::format(", {} of whose requests meet the objectives", percent(met)) : std::string();
+  return figures.behind(row).missed > 0 ? fmt::format(", {} of whose requests meet the objectives", percent(met))
+                                        : std::string();
 }
 
 /// Which point is best, by what, and which others may as well be.
@@ -295,8 +296,13 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
     words.push_back(fmt::format("no point is in a steady state, and none is the best; first, {}: {}", by, of_best));
     return with_unsteady();
   }
-  std::string asked_for = fmt::format("the objectives for {} of requests", percent(kMetByEnough));
   const std::vector<std::string>& names = figures.names();
+  constexpr std::string_view kPercentile = "slo.percentiles.";
+  std::vector<std::string> percentiles;
+  for (const std::string& name : names) {
+    if (name.starts_with(kPercentile)) percentiles.push_back(name.substr(kPercentile.size()));
+  }
+  std::string asked_for = fmt::format("the objectives for {} of requests", needed_words(percentiles));
   if (std::find(names.begin(), names.end(), "slo.below_quality_floor") != names.end()) {
     asked_for += " and slo.quality_floor in the mean";
   }

@@ -19,15 +19,11 @@ double at_most_whole(double part, double whole) {
   return part > whole && part <= whole * (1 + kRounding) ? whole : part;
 }
 
-bool has_objectives(const serving::SloConfig& slo) {
-  return slo.ttft_s || slo.tpot_s || slo.itl_s || slo.e2e_s;
-}
-
 bool has_objectives(const scenario::Scenario& scenario) {
   const serving::ServingConfig& c = scenario.serving;
-  if (c.classes.empty()) return has_objectives(c.slo);
+  if (c.classes.empty()) return c.slo.any();
   return std::any_of(c.classes.begin(), c.classes.end(),
-                     [&c](const serving::ClassConfig& one) { return has_objectives(one.slo.value_or(c.slo)); });
+                     [&c](const serving::ClassConfig& one) { return one.slo.value_or(c.slo).any(); });
 }
 
 Figure ratio(double numerator, double denominator, std::string_view reason) {

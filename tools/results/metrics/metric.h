@@ -38,9 +38,7 @@ struct Figure {
   std::string reason = {};
 };
 
-/// Whether requests have a latency to keep to, so that they can meet objectives or miss them.
-[[nodiscard]] bool has_objectives(const serving::SloConfig& slo);
-/// Whether a scenario has objectives, or one of its classes.
+/// Whether the scenario, or one of its classes, limits a latency, so that requests can meet objectives or miss them.
 [[nodiscard]] bool has_objectives(const scenario::Scenario& scenario);
 inline constexpr std::string_view kNoObjective = "no latency objective is set";
 

@@ -145,6 +145,28 @@ Figure below_floor(const View& v) {
   return {planner::below_quality_floor(score.value.get<double>(), *floor_of(v.outcome.scenario))};
 }
 
+/// Those that the scenario, or a class of requests, has a limit of.
+std::vector<std::string> limited_percentiles(const scenario::Scenario& s) {
+  std::vector<std::string> names;
+  for (std::size_t p = 0; p < serving::kSloPercentiles.size(); ++p) {
+    bool asks = s.serving.classes.empty() && s.serving.slo.asks(p);
+    for (const serving::ClassConfig& one : s.serving.classes) asks = asks || one.slo.value_or(s.serving.slo).asks(p);
+    if (asks) names.push_back(serving::percentile_name(p));
+  }
+  return names;
+}
+
+const Condition kLimited{"where latency objectives are set",
+                         [](const scenario::Scenario& s) { return has_objectives(s); }};
+const Names kPercentiles{"percentile of objectives", [](const Outcome& o) { return limited_percentiles(o.scenario); },
+                         limited_percentiles};
+
+Figure within_percentile(const View& v) {
+  std::size_t p = 0;
+  while (p + 1 < serving::kSloPercentiles.size() && serving::percentile_name(p) != v.name) ++p;
+  return ratio(static_cast<double>(v.measured().within_percentile.at(p)), finished(v), kNothingFinished);
+}
+
 const Names kSketchedSamples{"sample",
                              [](const Outcome& o) {
                                std::vector<std::string> keys;
@@ -238,6 +260,11 @@ Metrics request_metrics() {
                    return asked ? per_second([](const View& w) { return w.measured().good; })(v)
                                 : missing("neither a latency objective nor slo.quality_floor is set");
                  }}});
+  append(rows, when(kLimited, for_each(kPercentiles, {{"slo.percentiles.*", kShare, kHigher,
+                                                       "of finished requests, those that met all limits of this "
+                                                       "percentile (slo.ttft_p99 and the like): as many are asked for "
+                                                       "as the percentile names",
+                                                       within_percentile}})));
   append(rows, when(kFloor, {{"slo.below_quality_floor", kPlain, kLower,
                               "by how much quality.mean_score is below slo.quality_floor, or the highest that a class "
                               "of requests has; 0 where it reaches it",

@@ -63,7 +63,7 @@ Metrics class_rows() {
                   const auto& all = v.config().classes;
                   const auto own = std::find_if(all.begin(), all.end(),
                                                 [&v](const serving::ClassConfig& one) { return one.name == v.name; });
-                  if (own == all.end() || !has_objectives(own->slo.value_or(v.config().slo))) {
+                  if (own == all.end() || !own->slo.value_or(v.config().slo).any()) {
                     return missing(kNoObjective);
                   }
                   return ratio(static_cast<double>(class_of(v).within_slo), static_cast<double>(class_of(v).completed),
