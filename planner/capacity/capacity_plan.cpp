@@ -38,7 +38,7 @@ void check(const Scenario& s, const CapacityRequest& request) {
     refuse("workload.arrivals.over_time",
            "a machine is sized for a rate that stays; " + sized_for_the_highest(*s.workload.arrivals));
   }
-  if (!slo.ttft_s && !slo.tpot_s && !slo.itl_s && !slo.e2e_s) {
+  if (!slo.any()) {
     throw InputError(fmt::format(
         "{}: no objectives to size for: give slo: {{ttft_p99: 2 s, tpot_p99: 50 ms}}, or --slo ttft_p99=2s", s.file));
   }
@@ -100,11 +100,38 @@ class Evaluation {
     }
     if (c.search.rate <= 0) c = at_size_of(std::move(c), std::move(nearest));
     if (const Probe* best = c.sustained()) price(c, *best);
-    c.margin = model_margin(StatedErrors::built_in(), request_.prices, c.scenario, c.fleet ? &*c.fleet : nullptr,
-                            request_.model_confidence);
+    c.margin = margin_of(c);
+  }
+
+  /// Of a configuration that sustains a rate.
+  void size(Configuration& c) const {
+    FleetOptions fleet;
+    fleet.required_rate = *request_.rate;
+    fleet.replica_rate = c.rate_per_replica();
+    fleet.replica_fails_at = c.search.fails_at / static_cast<double>(c.scenario.serving.cluster.replicas);
+    fleet.n_minus_1 = request_.n_minus_1;
+    ProbeOptions confirming = request_.probe;
+    confirming.stage = Stage::confirmation;
+    Fleet sized = size_fleet(c.scenario, fleet, confirming, request_.prices, jobs_, request_.watch);
+    c.no_fleet = sized.unknown;
+    if (!sized.unknown.empty()) return;
+    if (sized.found) {
+      c.fleet = std::move(sized);
+    } else {
+      // One replica sustains a rate, and no number of them the required one: a configuration that fails.
+      c.search = {};
+      c.search.fails_at = *request_.rate;
+      c.probes = {std::move(*sized.fails)};
+    }
+    c.margin = margin_of(c);
   }
 
  private:
+  [[nodiscard]] ModelMargin margin_of(const Configuration& c) const {
+    return model_margin(StatedErrors::built_in(), request_.prices, c.scenario, c.fleet ? &*c.fleet : nullptr,
+                        request_.model_confidence);
+  }
+
   static constexpr double kLeastRate = 1e-6;  // requests/s: what an arrival process accepts
   static constexpr double kHighest = 1024;    // times the first guess
   static constexpr std::int64_t kMostGpusTried = 16;
@@ -169,31 +196,13 @@ class Evaluation {
 
   void price(Configuration& c, const Probe& best) const {
     const auto replicas = static_cast<double>(c.scenario.serving.cluster.replicas);
-    const Purchase own = purchase_of_one(c.scenario, best.host_peak_bytes);
+    const Purchase own = purchase_of_one(c.scenario);
     c.dram_gb = own.dram_gb;
     c.ssd_gb = own.storage_gb;
     c.cost = hourly_cost_of_one(request_.prices, c.scenario.serving.cluster, c.dram_gb, c.ssd_gb);
     c.fills = tier_fills(c.scenario, best, request_.watch);
     if (const auto total = c.cost.total())
       c.usd_per_million = usd_per_million_tokens(*total, best.tokens_per_s / replicas);
-    if (!request_.rate) return;
-    FleetOptions fleet;
-    fleet.required_rate = *request_.rate;
-    fleet.replica_rate = c.rate_per_replica();
-    fleet.n_minus_1 = request_.n_minus_1;
-    fleet.replica_tokens_per_s = best.tokens_per_s / replicas;
-    fleet.replica_host_bytes = best.host_peak_bytes;
-    ProbeOptions confirming = request_.probe;
-    confirming.stage = Stage::confirmation;
-    Fleet sized = size_fleet(c.scenario, fleet, confirming, request_.prices, jobs_, request_.watch);
-    if (sized.found) {
-      c.fleet = std::move(sized);
-      return;
-    }
-    // One replica sustains a rate, and no number of them the required one: a configuration that fails.
-    c.search = {};
-    c.search.fails_at = *request_.rate;
-    c.probes = {std::move(*sized.fails)};
   }
 
   const CapacityRequest& request_;
@@ -294,27 +303,58 @@ CapacityPlan plan_capacity(const Scenario& scenario, CapacityRequest request) {
   CapacityPlan plan;
   plan.request = std::move(request);
   plan.configurations = configurations_of(scenario, plan.request);
-  const int count = static_cast<int>(plan.configurations.size());
-  const int at_once = std::clamp(plan.request.jobs, 1, count);
-  const int jobs_each = std::max(1, plan.request.jobs / at_once);
   std::atomic<std::size_t> stopped{0};
-  for_each_index(plan.configurations.size(), at_once, [&](std::size_t i) {
-    Configuration& c = plan.configurations[i];
-    if (!c.problem.empty()) return;
+  // Both stages of all configurations: each is as fast with several at once as with several runs at once.
+  const auto evaluate = [&plan](const std::vector<std::size_t>& which, const auto& one) {
+    if (which.empty()) return;
+    const int at_once = std::clamp(plan.request.jobs, 1, static_cast<int>(which.size()));
+    const int jobs_each = std::max(1, plan.request.jobs / at_once);
+    for_each_index(which.size(), at_once, [&](std::size_t i) {
+      one(Evaluation(plan.request, which[i], jobs_each), plan.configurations[which[i]]);
+    });
+  };
+  std::vector<std::size_t> which;
+  for (std::size_t i = 0; i < plan.configurations.size(); ++i) {
+    if (plan.configurations[i].problem.empty()) which.push_back(i);
+  }
+  evaluate(which, [&](const Evaluation& evaluation, Configuration& c) {
     try {
-      if (plan.request.watch) plan.request.watch();
-      Evaluation(plan.request, i, jobs_each).run(c);
+      if (plan.request.watch) plan.request.watch({});
+      evaluation.run(c);
       if (std::string bad = below_floor(c); !bad.empty()) c = left_out(std::move(c), std::move(bad));
     } catch (const Stopped&) {
       c = left_out(std::move(c), "interrupted before it was done");
       ++stopped;
     }
   });
+  const auto sustains = [](const Configuration& c) { return c.search.rate > 0; };
+  const auto any = [&] { return std::any_of(plan.configurations.begin(), plan.configurations.end(), sustains); };
   plan.stopped = stopped;
-  const bool any = std::any_of(plan.configurations.begin(), plan.configurations.end(),
-                               [](const Configuration& c) { return c.search.rate > 0; });
-  if (!any && plan.stopped > 0) throw Stopped();
-  if (!any) throw_nearest_miss(plan.configurations, plan.request.probe);
+  if (plan.request.rate && any()) {
+    rank(plan);
+    which.clear();
+    for (std::size_t i = 0; i < plan.configurations.size(); ++i) {
+      Configuration& c = plan.configurations[i];
+      if (!sustains(c)) continue;
+      c.no_fleet = "interrupted before its fleet was sized";
+      which.push_back(i);
+    }
+    if (plan.request.partial) {
+      CapacityPlan partial = plan;
+      partial.stopped += which.size();
+      plan.request.partial(partial);
+    }
+    evaluate(which, [&](const Evaluation& evaluation, Configuration& c) {
+      try {
+        evaluation.size(c);
+      } catch (const Stopped&) {
+        ++stopped;
+      }
+    });
+    plan.stopped = stopped;
+  }
+  if (!any() && plan.stopped > 0) throw Stopped();
+  if (!any()) throw_nearest_miss(plan.configurations, plan.request.probe);
   rank(plan);
   return plan;
 }

@@ -20,6 +20,8 @@
 
 namespace kvsim::planner::capacity {
 
+struct CapacityPlan;
+
 struct CapacityRequest {
   ProbeOptions probe;
   std::vector<MachineRequest> machines;  ///< empty: the scenario's own
@@ -34,6 +36,8 @@ struct CapacityRequest {
   Watch watch;   ///< called between events of every simulation; may throw
   /// Called from any thread after every probed rate of configuration `i`.
   std::function<void(std::size_t i, const Probe& probe)> report;
+  /// Called where a rate is required, with the plan as if it had been stopped before any fleet was sized.
+  std::function<void(const CapacityPlan& plan)> partial;
 };
 
 struct Configuration {
@@ -49,7 +53,9 @@ struct Configuration {
   std::vector<std::int64_t> failed_sizes;
   RateSearch search;           ///< the load of all of the scenario's replicas together; the rate is the confirmed one
   std::vector<Probe> probes;   ///< in order of probing: the search's, then the confirmation's
-  std::optional<Fleet> fleet;  ///< where a rate is required and a replica sustains one
+  std::optional<Fleet> fleet;  ///< where a rate is required, a replica sustains one, and the fleet could be sized
+  /// Why there is no fleet though a rate is required and a replica sustains one; empty where there is one.
+  std::string no_fleet;
   ModelMargin margin;
 
   // Of one replica at its rate.
@@ -84,7 +90,8 @@ struct CapacityPlan {
   /// By $/h of the fleet where a rate is required, else by $ per 1M output tokens; false: a price is missing, and the
   /// order is by GPUs, or by requests/s per GPU.
   bool ranked_by_price = true;
-  /// Configurations that were not done when `request.watch` threw Stopped: as those that cannot run, for that reason.
+  /// Configurations that were not done when `request.watch` threw Stopped: those without a rate as those that cannot
+  /// run, those with one as they are without a fleet, for that reason.
   std::size_t stopped = 0;
 };
 
@@ -102,10 +109,11 @@ CapacityPlan plan_capacity(const scenario::Scenario& scenario, CapacityRequest r
 
 // The order in which configurations are shown. Internal to the capacity planner.
 
-/// Best first: with a required rate by $/h of the fleet, then the simpler (planner::Complexity), then the
-/// larger headroom, then by GPUs; without one by $ per 1M output tokens, then the simpler. Prices that print alike are
-/// equal. Where a configuration that works has no price, by GPUs of the fleet, or by requests/s per GPU.
-/// Those that meet the objectives at no rate come last. Equal ones keep their order.
+/// Best first: with a required rate by $/h of the fleet, then the simpler (planner::Complexity), then the larger
+/// headroom, then by GPUs, and behind these those without a fleet by $/h of as many single replicas as carry the rate;
+/// without one by $ per 1M output tokens, then the simpler. Prices that print alike are equal. Where a configuration
+/// that works has no price, by GPUs of the fleet, or by requests/s per GPU. Those that meet the objectives at no rate
+/// come last. Equal ones keep their order.
 void rank(CapacityPlan& plan);
 
 // What to say where no configuration meets the objectives at any rate. Internal to the capacity planner.

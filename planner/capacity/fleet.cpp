@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <utility>
 
-#include "models/schema/units.h"
+#include <fmt/format.h>
+
 #include "planner/capacity/machine_choice.h"
+#include "sim/serving/replica_fleet.h"
 
 namespace kvsim::planner::capacity {
 
@@ -66,16 +70,52 @@ bool share_tiers(const serving::ServingConfig& config) {
   return config.placement && std::any_of(storage.begin(), storage.end(), [](const auto& tier) { return tier.shared; });
 }
 
-/// The smallest passing fleet near `estimate`; leaves the estimate unsimulated beyond the bound.
-void find_needed(Fleet& result, std::int64_t estimate, bool shares,
-                 const std::function<Probe(std::int64_t)>& simulate) {
-  if (shares) estimate = std::min(estimate, kMostSimulatedReplicas);
+/// Each of several independent replicas is a run of its own: fewer runs together have as many of these.
+ProbeOptions replications_of(const scenario::Scenario& s, ProbeOptions options) {
+  constexpr std::int64_t kFewest = 3;  // of which a spread can be told
+  if (!independent_replicas(s)) return options;
+  const std::int64_t replicas = s.serving.cluster.replicas;
+  const std::int64_t runs = (options.replications + replicas - 1) / replicas;
+  options.replications = std::min(options.replications, std::max(kFewest, runs));
+  return options;
+}
+
+/// Whether a replica finds more of the prompts that it gets where there are fewer replicas: the turns of a session go
+/// to any of them, and each stores prompts for itself.
+bool scatters_sessions(const scenario::Scenario& s) {
+  const serving::ServingConfig& c = s.serving;
+  const auto& storage = c.cluster.storage;
+  const bool own_tier = (c.cluster.host_memory_bytes > 0 && !c.cluster.host_shared) ||
+                        (c.placement && c.placement->gpu_memory_bytes > 0) ||
+                        std::any_of(storage.begin(), storage.end(), [](const auto& tier) { return !tier.shared; });
+  const bool stores = (c.placement && own_tier) || c.schedule.prefix_caching;
+  return s.workload.has_sessions() && stores && c.cluster.router != serving::session_router;
+}
+
+std::string scattered_words(const scenario::Scenario& s) {
+  return fmt::format(
+      "more than the {} replicas that are simulated at most are needed, and no fewer speak for them: router {} sends "
+      "the turns of a session to any replica, and each stores prompts for itself; cluster.router: session keeps them "
+      "together",
+      kMostSimulatedReplicas, s.serving.cluster.router);
+}
+
+/// What a search for a fleet's size knows of fleets.
+struct Fleets {
+  std::int64_t most = kMostSimulatedReplicas;
+  std::function<Probe(std::int64_t)> probe;
+  std::function<bool(std::int64_t)> certain_to_fail;  ///< without a probe
+  std::function<std::int64_t(std::int64_t)> step_up;  ///< how many more replicas are tried where so many fail
+  std::function<bool(std::int64_t)> whole;            ///< so many replicas are all simulated
+};
+
+/// The smallest passing fleet near `estimate`; one of which a subset is simulated is not made smaller.
+void find_needed(Fleet& result, std::int64_t estimate, const Fleets& fleets) {
   result.needed = estimate;
-  if (estimate > kMostSimulatedReplicas) return;
-  Probe probe = simulate(estimate);
+  Probe probe = fleets.probe(estimate);
   if (probe.passes) {
-    while (result.needed > 1) {
-      Probe smaller = simulate(result.needed - 1);
+    while (result.needed > 1 && fleets.whole(result.needed) && !fleets.certain_to_fail(result.needed - 1)) {
+      Probe smaller = fleets.probe(result.needed - 1);
       if (!smaller.passes) {
         result.fails = std::move(smaller);
         break;
@@ -86,22 +126,30 @@ void find_needed(Fleet& result, std::int64_t estimate, bool shares,
     result.probe = std::move(probe);
     return;
   }
-  while (result.needed < kMostSimulatedReplicas) {
-    result.fails = std::move(probe);
-    probe = simulate(++result.needed);
+  while (result.needed < fleets.most) {
+    result.fails.reset();
+    const std::int64_t step = fleets.step_up(result.needed);
+    if (step == 1) result.fails = std::move(probe);
+    result.needed += step;
+    probe = fleets.probe(result.needed);
     if (!probe.passes) continue;
     result.probe = std::move(probe);
     return;
   }
   result.fails = std::move(probe);
-  result.found = !shares;
-  result.needed += 1;
+  result.found = false;
 }
 
 }  // namespace
 
-double host_memory_gb(std::int64_t peak_bytes) {
-  return static_cast<double>(peak_bytes) * (1 + kHostMemoryMargin) / kGB;
+bool independent_replicas(const scenario::Scenario& s) {
+  return s.workload.has_sessions() && s.serving.cluster.router == serving::session_router &&
+         load_of(s) == Load::sessions && !share_tiers(s.serving) && !s.serving.cluster.host_shared;
+}
+
+std::int64_t simulated_replicas(const scenario::Scenario& s, std::int64_t fleet) {
+  const std::int64_t whole = independent_replicas(s) ? kSubsetReplicas : kMostSimulatedReplicas;
+  return fleet <= whole ? fleet : kSubsetReplicas;
 }
 
 double headroom_of(double bought, double carried, double tolerance) {
@@ -114,28 +162,57 @@ Fleet size_fleet(const scenario::Scenario& scenario, const FleetOptions& fleet, 
   Fleet result;
   result.n_minus_1 = fleet.n_minus_1;
   const double exact = fleet.required_rate / fleet.replica_rate;
-  const auto estimate = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(exact)));
-  find_needed(result, estimate, share_tiers(scenario.serving), [&](std::int64_t replicas) {
-    scenario::Scenario whole = scenario;
-    whole.serving.cluster.replicas = replicas;
-    return probe_rate(whole, fleet.required_rate, options, jobs, watch);
-  });
+  auto estimate = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(exact)));
+  constexpr std::int64_t kGrowth = 2;  // times the estimate: a fleet above it would not be what one replica promises
+  std::int64_t most = std::max(kMostSimulatedReplicas, kGrowth * estimate);
+  const bool scattered = scatters_sessions(scenario);
+  if (share_tiers(scenario.serving) || scattered) most = kMostSimulatedReplicas;
+  if (scattered && estimate > most) {
+    result.unknown = scattered_words(scenario);
+    return result;
+  }
+  estimate = std::min(estimate, most);
+  const bool independent = independent_replicas(scenario);
+  const auto load_on = [&](std::int64_t replicas) { return fleet.required_rate / static_cast<double>(replicas); };
+  Fleets fleets;
+  fleets.most = most;
+  fleets.probe = [&](std::int64_t replicas) {
+    scenario::Scenario simulated = scenario;
+    simulated.serving.cluster.replicas = simulated_replicas(scenario, replicas);
+    const Watch watch_fleet = [&](const ProbeProgress& progress) {
+      if (!watch) return;
+      ProbeProgress of_fleet = progress;
+      of_fleet.fleet = replicas;
+      watch(of_fleet);
+    };
+    const auto part = static_cast<double>(simulated.serving.cluster.replicas);
+    return probe_rate(simulated, load_on(replicas) * part, replications_of(simulated, options), jobs, watch_fleet);
+  };
+  fleets.certain_to_fail = [&](std::int64_t replicas) {
+    return independent && load_on(replicas) >= fleet.replica_fails_at;
+  };
+  fleets.whole = [&](std::int64_t replicas) { return simulated_replicas(scenario, replicas) == replicas; };
+  fleets.step_up = [&](std::int64_t replicas) {
+    const auto told_apart = static_cast<std::int64_t>(static_cast<double>(replicas) * options.tolerance);
+    return fleets.whole(replicas + 1) ? 1 : std::max<std::int64_t>(1, told_apart);
+  };
+  find_needed(result, estimate, fleets);
+  if (!result.found && scattered) result.unknown = scattered_words(scenario);
   if (!result.found) return result;
+  result.simulated = simulated_replicas(scenario, result.needed);
   result.replicas = result.needed + (fleet.n_minus_1 ? 1 : 0);
   const auto bought = static_cast<double>(result.replicas);
   result.gpus = result.replicas * serving::gpus_per_group(scenario.serving.cluster);
   const serving::ClusterConfig& cluster = scenario.serving.cluster;
   if (cluster.node) result.nodes = serving::nodes_for(cluster, result.replicas);
-  const Purchase purchase =
-      purchase_for(scenario, result.replicas, result.probe ? result.probe->host_peak_bytes : fleet.replica_host_bytes);
+  const Purchase purchase = purchase_for(scenario, result.replicas);
   result.dram_gb = purchase.dram_gb;
   result.ssd_gb = purchase.storage_gb;
-  result.tokens_per_s = result.probe ? result.probe->tokens_per_s : fleet.replica_tokens_per_s * exact;
+  const auto needed = static_cast<double>(result.needed);
+  result.tokens_per_s = result.probe->tokens_per_s * needed / static_cast<double>(result.simulated);
   // Where the estimate failed, a replica carries less in a fleet than alone: only the fleet's own rate is known to
   // hold.
-  const auto needed = static_cast<double>(result.needed);
-  double carried = exact;
-  if (result.probe) carried = result.needed > estimate ? needed : std::min(exact, needed);
+  const double carried = result.needed > estimate ? needed : std::min(exact, needed);
   result.headroom = headroom_of(bought, carried, options.tolerance);
   result.cost = hourly_cost(prices, cluster, result.replicas, result.dram_gb, result.ssd_gb);
   if (const auto total = result.cost.total())

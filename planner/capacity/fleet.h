@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -42,24 +43,35 @@ HourlyCost hourly_cost_of_one(const models::PriceTable& prices, const serving::C
 /// USD per 1M output tokens: usd_per_hour / (tokens_per_s x 3600) x 1e6. None where no tokens come out.
 std::optional<double> usd_per_million_tokens(double usd_per_hour, double tokens_per_s);
 
-/// Beyond this many replicas a fleet is estimated, not simulated.
+/// Beyond this many replicas no fleet is simulated whole.
 inline constexpr std::int64_t kMostSimulatedReplicas = 64;
 
-/// Host memory to buy over the most that the simulation reserved.
-inline constexpr double kHostMemoryMargin = 0.2;
+/// Replicas that are simulated in place of a fleet that is not simulated whole, at the same load per replica.
+inline constexpr std::int64_t kSubsetReplicas = 16;
+
+/// Whether the replicas of a fleet do not depend on each other: the requests of a session go to one replica, whatever
+/// the load of the others, and replicas share no tier. A subset at the same load per replica then is as the whole.
+[[nodiscard]] bool independent_replicas(const scenario::Scenario& scenario);
+
+/// Replicas that are simulated for a fleet of so many: all, or kSubsetReplicas of independent ones and of more than
+/// kMostSimulatedReplicas.
+[[nodiscard]] std::int64_t simulated_replicas(const scenario::Scenario& scenario, std::int64_t fleet);
 
 struct FleetOptions {
-  double required_rate = 0;             ///< requests/s of all users together
-  double replica_rate = 0;              ///< requests/s that one replica sustains
-  bool n_minus_1 = false;               ///< one replica may fail
-  double replica_tokens_per_s = 0;      ///< output tokens of one replica at its rate
-  std::int64_t replica_host_bytes = 0;  ///< of host memory, at that rate
+  double required_rate = 0;  ///< requests/s of all users together
+  double replica_rate = 0;   ///< requests/s that one replica sustains
+  /// Requests/s at which one replica fails: a fleet of independent replicas needs no simulation to fail there.
+  double replica_fails_at = std::numeric_limits<double>::infinity();
+  bool n_minus_1 = false;  ///< one replica may fail
 };
 
 struct Fleet {
   /// False: no fleet that can be simulated meets the objectives (`fails` is the largest), and more replicas are no way
   /// out: it may be something that they share. Nothing else is set then.
   bool found = true;
+  /// Why no simulation can tell what a fleet of this size does; empty: one can. Nothing else is set where there is a
+  /// reason.
+  std::string unknown;
   std::int64_t needed = 0;    ///< replicas that meet the objectives at the required rate
   std::int64_t replicas = 0;  ///< to buy: needed, or one more where one may fail
   bool n_minus_1 = false;
@@ -75,8 +87,10 @@ struct Fleet {
   double headroom = 0;
   HourlyCost cost;
   std::optional<double> usd_per_million;
-  std::optional<Probe> probe;  ///< the simulated fleet of `needed` replicas; none: estimated
-  std::optional<Probe> fails;  ///< that of one replica less; none where `needed` is 1, or estimated
+  std::int64_t simulated = 0;  ///< replicas of `probe`: `needed`, or a subset of them at the same load per replica
+  std::optional<Probe> probe;  ///< of the simulated replicas
+  std::optional<Probe> fails;  ///< that of one replica less; none where `needed` is 1, or that was not simulated
+  [[nodiscard]] bool subset() const { return simulated < needed; }
 };
 
 /// The headroom of a fleet of `bought` replicas, of which `carried` would sustain the required rate. 0 where it is
@@ -84,14 +98,13 @@ struct Fleet {
 /// already.
 [[nodiscard]] double headroom_of(double bought, double carried, double tolerance);
 
-/// The smallest fleet whose simulation (the scenario's router, `needed` replicas, all of the traffic) meets the
-/// objectives, searched from ceil(required / replica rate) downwards and upwards. Without a simulation beyond
-/// kMostSimulatedReplicas, unless replicas share tiers of storage: then there is none. `options.stage` says how long
-/// the simulations are. `prices` gives the costs.
+/// The smallest fleet whose simulation (the scenario's router; simulated_replicas() with their part of the traffic)
+/// meets the objectives, searched from ceil(required / replica rate) downwards and upwards, one by one. Where a subset
+/// is simulated, the search goes upwards only, by the tolerance of rates. Fleets above kMostSimulatedReplicas are not
+/// found where replicas share tiers of storage. They are unknown where the turns of a session go to several replicas
+/// that store prompts each for itself: how often a prompt is found then depends on how many replicas there are.
+/// `options.stage` says how long the simulations are. `prices` gives the costs.
 Fleet size_fleet(const scenario::Scenario& scenario, const FleetOptions& fleet, const ProbeOptions& options,
                  const models::PriceTable& prices, int jobs = 1, const Watch& watch = {});
-
-/// Bytes to buy where the simulation reserved at most `peak_bytes`, in decimal GB: with kHostMemoryMargin.
-double host_memory_gb(std::int64_t peak_bytes);
 
 }  // namespace kvsim::planner::capacity

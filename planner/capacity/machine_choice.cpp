@@ -198,20 +198,17 @@ double node_memory_gb(const serving::NodeConfig& node) {
 
 }  // namespace
 
-Purchase purchase_for(const scenario::Scenario& scenario, std::int64_t replicas, std::int64_t host_peak_bytes) {
+Purchase purchase_for(const scenario::Scenario& scenario, std::int64_t replicas) {
   const auto n = static_cast<double>(replicas);
   const serving::ClusterConfig& cluster = scenario.serving.cluster;
-  const bool placement = scenario.serving.placement.has_value();
   Purchase purchase;
   if (cluster.node && cluster.node->memory_bytes) {
     purchase.dram_gb = static_cast<double>(serving::nodes_for(cluster, replicas)) * node_memory_gb(*cluster.node);
-  } else if (placement) {
-    purchase.dram_gb = n * static_cast<double>(cluster.host_memory_bytes) / kGB;
   } else {
-    purchase.dram_gb = n * host_memory_gb(host_peak_bytes);
+    purchase.dram_gb = n * static_cast<double>(cluster.host_memory_bytes) / kGB;
   }
   if (cluster.pools) purchase.dram_gb += static_cast<double>(cluster.pools->storage.capacity_bytes.value_or(0)) / kGB;
-  if (!placement) return purchase;
+  if (!scenario.serving.placement) return purchase;
   for (const serving::StorageTierConfig& t : cluster.storage) {
     const double each = static_cast<double>(t.capacity_bytes.value_or(0)) / kGB;
     purchase.storage_gb += t.shared ? each : n * each;
@@ -219,10 +216,10 @@ Purchase purchase_for(const scenario::Scenario& scenario, std::int64_t replicas,
   return purchase;
 }
 
-Purchase purchase_of_one(const scenario::Scenario& scenario, std::int64_t host_peak_bytes) {
+Purchase purchase_of_one(const scenario::Scenario& scenario) {
   const serving::ClusterConfig& cluster = scenario.serving.cluster;
   const auto replicas = static_cast<double>(cluster.replicas);
-  Purchase purchase = purchase_for(scenario, cluster.replicas, host_peak_bytes);
+  Purchase purchase = purchase_for(scenario, cluster.replicas);
   purchase.dram_gb = cluster.node && cluster.node->memory_bytes
                          ? serving::nodes_per_replica(cluster) * node_memory_gb(*cluster.node)
                          : purchase.dram_gb / replicas;

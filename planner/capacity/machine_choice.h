@@ -79,15 +79,14 @@ struct Purchase {
   double storage_gb = 0;
 };
 
-/// What `replicas` of this scenario need. With placement the tiers as they are: host memory and every storage tier with
-/// a capacity, one of each where it is shared; storage without a capacity is not counted. Without placement the host
-/// memory that KV had reserved at most (`host_peak_bytes` of one replica), with kHostMemoryMargin.
-/// The storage node of pools is host memory, bought once; one without a capacity is not counted.
-/// Where nodes have a memory of their own (cluster.node.memory), all of it, in the nodes that hold the replicas.
-Purchase purchase_for(const scenario::Scenario& scenario, std::int64_t replicas, std::int64_t host_peak_bytes);
+/// What `replicas` of this scenario are bought with: host memory as configured, whole (cluster.host.memory of each;
+/// where nodes have a memory of their own, cluster.node.memory of the nodes that hold the replicas), and of what stores
+/// prompts every storage tier with a capacity, one of each where it is shared; storage without a capacity is not
+/// counted. The storage node of pools is host memory, bought once; one without a capacity is not counted.
+Purchase purchase_for(const scenario::Scenario& scenario, std::int64_t replicas);
 
 /// One replica's part of what the scenario's replicas need, and of a node's memory its part of a full node.
-Purchase purchase_of_one(const scenario::Scenario& scenario, std::int64_t host_peak_bytes);
+Purchase purchase_of_one(const scenario::Scenario& scenario);
 
 // What a prefix cache costs in host memory and on SSD, by the hit-rate curve of a trace.
 

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <csignal>
+#include <filesystem>
 #include <regex>
 #include <string>
 #include <thread>
@@ -118,6 +119,26 @@ TEST_F(InterruptTest, ACapacitySearchKeepsTheConfigurationsThatWereDone) {
   EXPECT_GE(left, 16U - std::stoul(match.str(1)));
   EXPECT_NE(read("kept/result.md").find(" of 16 configurations were not done"), std::string::npos);
   EXPECT_TRUE(run({"check", "kept"}).out.starts_with("interrupted: kept: result.json, result.md\n  results are of "));
+}
+
+// Killed while a fleet is simulated, which takes long: what one replica sustains is there, and says that it is not all.
+TEST_F(InterruptTest, WhatOneReplicaSustainsIsWrittenBeforeFleetsAreSized) {
+  write("s.yaml", edited(tiny_scenario(), "closed: {concurrency: 4}", "arrivals: {rate: 1/s}"));
+  Child child({KVSIM_BINARY, "capacity", "s.yaml", "--slo", "e2e_p99=10s", "--attainment", "0.5", "--replications", "8",
+               "--set", "decode={policy: full_kv}", "--set", "schedule={max_requests: 8}", "--rate", "100000/s",
+               "--jobs", "1", "--out", "kept"},
+              {"", folder()});
+  const std::string path = folder() + "/kept/result.json";
+  while (!std::filesystem::exists(path)) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  ::kill(child.id(), SIGKILL);
+  child.wait();
+  const auto document = nlohmann::json::parse(read("kept/result.json"));
+  EXPECT_EQ(document["interrupted"], 1);
+  const auto& c = document["configurations"][0];
+  EXPECT_GT(c["rate_per_replica"], 0);
+  EXPECT_FALSE(c.contains("fleet"));
+  EXPECT_EQ(c["no_fleet"], "interrupted before its fleet was sized");
+  EXPECT_NE(read("kept/result.md").find("Best so far: one replica of"), std::string::npos);
 }
 
 // A comparison of replications that some policies have had would be one of different traffic.

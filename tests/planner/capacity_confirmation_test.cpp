@@ -75,7 +75,7 @@ TEST(Confirmation, AHopelessRunIsGivenUpWhateverTheThreads) {
   const Probe three = probe_rate(quick_chat(), 120, options, 3);
   EXPECT_TRUE(one.given_up);
   EXPECT_FALSE(one.passes);
-  EXPECT_LT(one.attainment.share, options.target);
+  EXPECT_LT(one.attainment.share, *options.target);
   EXPECT_EQ(one.attainment.requests, three.attainment.requests);
   EXPECT_EQ(one.attainment.misses, three.attainment.misses);
 }

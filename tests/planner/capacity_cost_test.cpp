@@ -100,11 +100,11 @@ TEST(Cost, ANodesMemoryIsPaidForWhole) {
     cluster.node = serving::NodeConfig{8, 730'000'000'000, {}, {}};
     serving::share_node_memory(cluster);
     for (const std::int64_t replicas : {1, 8, 9}) {
-      const Purchase all = purchase_for(s, replicas, 5'000'000'000);
+      const Purchase all = purchase_for(s, replicas);
       EXPECT_DOUBLE_EQ(all.dram_gb, replicas > 8 ? 1460 : 730) << replicas;
       EXPECT_DOUBLE_EQ(*hourly_cost(prices, cluster, replicas, all.dram_gb, 0).total(), replicas > 8 ? 46 : 23);
     }
-    const Purchase one = purchase_of_one(s, 5'000'000'000);
+    const Purchase one = purchase_of_one(s);
     EXPECT_DOUBLE_EQ(one.dram_gb, 91.25) << placed;
     EXPECT_DOUBLE_EQ(*hourly_cost_of_one(prices, cluster, one.dram_gb, 0).total(), 23.0 / 8);
   }
@@ -193,8 +193,17 @@ TEST(Machines, AnotherGpuBringsItsOwnProfileAndLinks) {
   EXPECT_EQ(placed.placement, Placement::smallest);
 }
 
-TEST(Fleet, HostMemoryIsBoughtWithAMargin) {
-  EXPECT_DOUBLE_EQ(host_memory_gb(100'000'000'000), 120);
+// 730 GB at 3 USD/GB-month of 730 h are 3 USD/h, whether prompts are stored in them or KV is swapped to them.
+TEST(Cost, HostMemoryIsPaidForAsConfigured) {
+  const models::PriceTable prices = table("{gpus: {h100-sxm: 2.5 USD/h}, dram: 3 USD/GB-month}");
+  for (const bool placed : {false, true}) {
+    scenario::Scenario s = testing::quick_chat({"cluster.host.memory=730 GB"});
+    if (placed) s.serving.placement.emplace();
+    EXPECT_DOUBLE_EQ(purchase_for(s, 3).dram_gb, 2190);
+    const Purchase one = purchase_of_one(s);
+    EXPECT_DOUBLE_EQ(*hourly_cost_of_one(prices, s.serving.cluster, one.dram_gb, 0).total(), 5.5) << placed;
+  }
+  EXPECT_DOUBLE_EQ(purchase_for(testing::quick_chat(), 3).dram_gb, 0) << "none is configured";
 }
 
 }  // namespace

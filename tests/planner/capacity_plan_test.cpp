@@ -43,8 +43,8 @@ TEST(Capacity, TheRateFoundHoldsAtFreshSeeds) {
     }
     return 1 - static_cast<double>(misses) / static_cast<double>(requests);
   };
-  EXPECT_GE(pooled(c.search.rate), quick_probe().target);
-  EXPECT_LT(pooled(1.15 * c.search.rate), quick_probe().target);
+  EXPECT_GE(pooled(c.search.rate), *quick_probe().target);
+  EXPECT_LT(pooled(1.15 * c.search.rate), *quick_probe().target);
 }
 
 // The claim again, for an objective that sees no queue: half an hour at the rate found, with other random numbers,
@@ -139,7 +139,7 @@ TEST(Capacity, AgreesWithTheQueueMD1) {
   const CapacityPlan plan = plan_capacity(s, request);
   const double service = probe_rate(s, 0.001, quick_probe()).ttft_p99_s;
   const auto met = [&](double rate) {
-    const double t = *s.serving.slo.ttft_s - service;
+    const double t = *s.serving.slo.longest_s(serving::SloMetric::ttft) - service;
     double sum = 0;
     for (int j = 0; j <= static_cast<int>(t / service); ++j) {
       const double x = rate * (j * service - t);
@@ -148,7 +148,7 @@ TEST(Capacity, AgreesWithTheQueueMD1) {
     return (1 - rate * service) * sum;
   };
   double low = 0, high = 1 / service;
-  for (int i = 0; i < 100; ++i) (met((low + high) / 2) >= request.probe.target ? low : high) = (low + high) / 2;
+  for (int i = 0; i < 100; ++i) (met((low + high) / 2) >= *request.probe.target ? low : high) = (low + high) / 2;
   const double found = plan.configurations.front().search.rate;
   EXPECT_LT(found, low * 1.02) << "service " << service << " s";
   EXPECT_GT(found, low * 0.94) << "the confidence costs a few percent";
@@ -301,12 +301,75 @@ TEST(Capacity, OfSessionsThatBeginIsARateOfThem) {
       << "four turns of 10 tokens";
 }
 
-TEST(Capacity, LargeFleetsAreEstimated) {
+constexpr const char* kSessions =
+    "workload={arrivals: {rate: 1/s}, context: 500 tokens, output: 10 tokens, sessions: {turns: 6, growth: 500 tokens, "
+    "think_time: 3 s}}";
+
+/// Prompts of sessions in the host memory of each replica.
+std::vector<std::string> stored_sessions(std::vector<std::string> more = {}) {
+  std::vector<std::string> sets{kSessions, "cluster.host.memory=40 GB", "prefill=prefix_cache",
+                                "placement={policy: lru}"};
+  sets.insert(sets.end(), more.begin(), more.end());
+  return sets;
+}
+
+// Poisson arrivals split by session: 16 replicas of 40 are as the 40 are.
+TEST(Capacity, OfAFleetOfSessionsASubsetIsSimulated) {
+  const auto s = quick_chat(stored_sessions());
+  EXPECT_EQ(s.serving.cluster.router, "session");
+  EXPECT_TRUE(independent_replicas(s));
+  EXPECT_EQ(simulated_replicas(s, 16), 16);
+  EXPECT_EQ(simulated_replicas(s, 40), kSubsetReplicas);
+  CapacityRequest request;
+  request.rate = 40 * quick_plan(stored_sessions()).configurations.front().rate_per_replica();
+  const CapacityPlan plan = quick_plan(stored_sessions(), request);
+  const Fleet& fleet = *plan.configurations.front().fleet;
+  EXPECT_NEAR(static_cast<double>(fleet.needed), 40, 2);
+  EXPECT_TRUE(fleet.subset());
+  EXPECT_GT(fleet.probe->tiers.at("host").hit_rate(), 0.6);
+  const auto whole = quick_chat(stored_sessions({fmt::format("cluster.replicas={}", fleet.needed)}));
+  EXPECT_TRUE(probe_rate(whole, *request.rate, quick_probe()).passes);
+}
+
+// Spread over replicas a session finds its prompts on one in n of them: no smaller fleet speaks for a large one.
+TEST(Capacity, OfAFleetThatScattersSessionsNoEstimateIsMade) {
+  const std::vector<std::string> scattered = stored_sessions({"cluster.router=least_loaded"});
+  EXPECT_FALSE(independent_replicas(quick_chat(scattered)));
+  CapacityRequest request;
+  request.rate = 100 * quick_plan(scattered).configurations.front().rate_per_replica();
+  const CapacityPlan plan = quick_plan(scattered, request);
+  const Configuration& c = plan.configurations.front();
+  EXPECT_FALSE(c.fleet);
+  EXPECT_GT(c.rate_per_replica(), 0);
+  EXPECT_NE(c.no_fleet.find("router least_loaded sends the turns of a session to any replica"), std::string::npos)
+      << c.no_fleet;
+  EXPECT_EQ(plan.stopped, 0U);
+  // Without stored prompts there is nothing to find, and shared by all it is found everywhere.
+  for (const char* harmless : {"prefill=recompute", "cluster.host={memory: 40 GB, shared: true}"}) {
+    const auto s = harmless == std::string("prefill=recompute")
+                       ? quick_chat({kSessions, "cluster.router=least_loaded"})
+                       : quick_chat(stored_sessions({"cluster.router=least_loaded", harmless}));
+    FleetOptions fleet;
+    fleet.required_rate = 70;
+    fleet.replica_rate = 1;
+    ProbeOptions options = quick_probe();
+    options.replications = 2;
+    EXPECT_EQ(size_fleet(s, fleet, options, models::PriceTable::built_in()).unknown, "") << harmless;
+  }
+}
+
+TEST(Capacity, OfLargeFleetsASubsetIsSimulatedAtTheSameLoadPerReplica) {
   CapacityRequest request;
   request.rate = 100 * quick_rate();
   const CapacityPlan plan = quick_plan({}, request);
-  EXPECT_EQ(plan.configurations.front().fleet->needed, 100);
-  EXPECT_FALSE(plan.configurations.front().fleet->probe.has_value());
+  const Configuration& c = plan.configurations.front();
+  EXPECT_EQ(c.fleet->needed, 100);
+  EXPECT_EQ(c.fleet->simulated, kSubsetReplicas);
+  ASSERT_TRUE(c.fleet->probe);
+  EXPECT_TRUE(c.fleet->probe->passes);
+  const double per_replica = *request.rate / static_cast<double>(c.fleet->needed);
+  EXPECT_NEAR(c.fleet->probe->rate, kSubsetReplicas * per_replica, 1e-9);
+  EXPECT_NEAR(c.fleet->tokens_per_s, 10 * *request.rate, 0.1 * *request.rate) << "ten tokens each, of all replicas";
 }
 
 TEST(Capacity, CheapestFirstAndByGpusWhereAPriceIsMissing) {
@@ -359,15 +422,23 @@ TEST(Capacity, TheNearestMissIsOfTheSizeThatCameNearest) {
   }
 }
 
+/// As a probe without a miss has them.
+std::vector<JudgedDemand> demands_of_all(const serving::SloConfig& slo) {
+  std::vector<JudgedDemand> judged;
+  for (const Demand& demand : demands_of(slo, {})) judged.push_back({demand, {}});
+  return judged;
+}
+
 TEST(Capacity, OfAsManyMissesTheNearestIsTheOneWhosePercentileIsNearestToItsLimit) {
   const auto missing = [](double share, double ttft_s, double tpot_s) {
     Configuration c;
-    c.scenario.serving.slo.ttft_s = 1;
-    c.scenario.serving.slo.tpot_s = 0.01;
+    c.scenario.serving.slo.limit(serving::SloMetric::ttft, 99) = 1;
+    c.scenario.serving.slo.limit(serving::SloMetric::tpot, 99) = 0.01;
     Probe probe;
     probe.attainment.share = share;
-    probe.ttft_p99_s = ttft_s;
-    probe.tpot_p99_s = tpot_s;
+    probe.ttft_asked_s = ttft_s;
+    probe.tpot_asked_s = tpot_s;
+    probe.demands = demands_of_all(c.scenario.serving.slo);
     c.probes.push_back(probe);
     return c;
   };
@@ -392,13 +463,12 @@ TEST(Capacity, ResultsDoNotDependOnThreads) {
   }
 }
 
-// One simulation at a time: configurations are searched in turn.
+// One simulation at a time: configurations are searched in turn, then their fleets are sized.
 TEST(Capacity, StoppedItIsOfTheConfigurationsThatWereDone) {
   bool stop = false;
   CapacityRequest request;
   request.machines = {{"h100-sxm", 1}, {"a100", 1}, {"l40s", 1}};
-  request.rate = 100;
-  request.watch = [&stop] {
+  request.watch = [&stop](const ProbeProgress&) {
     if (stop) throw Stopped();
   };
   request.report = [&stop](std::size_t i, const Probe&) { stop = i == 1; };
@@ -414,20 +484,45 @@ TEST(Capacity, StoppedItIsOfTheConfigurationsThatWereDone) {
 
   CapacityRequest alone;
   alone.machines = {{"h100-sxm", 1}};
-  alone.rate = 100;
   const CapacityPlan other = quick_plan({}, alone);
   const Configuration &done = plan.configurations.front(), &same = other.configurations.front();
   EXPECT_EQ(done.machine, "h100-sxm");
   EXPECT_EQ(done.search.rate, same.search.rate);
   EXPECT_EQ(done.probes.size(), same.probes.size());
-  ASSERT_TRUE(done.fleet && same.fleet);
-  EXPECT_EQ(done.fleet->cost.total(), same.fleet->cost.total());
+  EXPECT_EQ(done.usd_per_million, same.usd_per_million);
+}
+
+// Stopped in the simulation of the first fleet: what single replicas sustain stays, and the plan before any fleet had
+// it.
+TEST(Capacity, StoppedWhileFleetsAreSizedItKeepsWhatOneReplicaSustains) {
+  CapacityRequest request;
+  request.machines = {{"a100", 1}, {"h100-sxm", 1}};
+  request.rate = 100;
+  std::int64_t fleet = 0;
+  request.watch = [&fleet](const ProbeProgress& progress) {
+    fleet = progress.fleet;
+    if (fleet > 0) throw Stopped();
+  };
+  std::optional<CapacityPlan> partial;
+  request.partial = [&partial](const CapacityPlan& plan) { partial = plan; };
+  const CapacityPlan plan = quick_plan({}, request);
+  EXPECT_GT(fleet, 1) << "the fleet that was looked at";
+  ASSERT_TRUE(partial);
+  for (const CapacityPlan* p : {&plan, static_cast<const CapacityPlan*>(&*partial)}) {
+    EXPECT_EQ(p->stopped, 2U);
+    EXPECT_EQ(p->configurations.front().machine, "h100-sxm") << "fewer dollars for the rate, by single replicas";
+    for (const Configuration& c : p->configurations) {
+      EXPECT_NE(c.sustained(), nullptr);
+      EXPECT_FALSE(c.fleet);
+      EXPECT_EQ(c.no_fleet, "interrupted before its fleet was sized");
+    }
+  }
 }
 
 TEST(Capacity, StoppedBeforeAnythingWasDoneItIsNothing) {
   bool stop = false;
   CapacityRequest request;
-  request.watch = [&stop] {
+  request.watch = [&stop](const ProbeProgress&) {
     if (stop) throw Stopped();
   };
   request.report = [&stop](std::size_t, const Probe&) { stop = true; };

@@ -74,20 +74,18 @@ TEST(TierCost, TheStorageNodeOfPoolsIsHostMemory) {
                                               "workload.prefixes={count: 4, tokens: 2k tokens}"};
   std::vector<std::string> sized = prefix_cache;
   sized.emplace_back("cluster.pools.storage={capacity: 730 GB}");
-  EXPECT_DOUBLE_EQ(purchase_for(testing::pools_scenario(sized), 1, 0).dram_gb, 730);
-  EXPECT_DOUBLE_EQ(purchase_for(testing::pools_scenario(prefix_cache), 1, 0).dram_gb, 0) << "without end, no price";
+  EXPECT_DOUBLE_EQ(purchase_for(testing::pools_scenario(sized), 1).dram_gb, 730);
+  EXPECT_DOUBLE_EQ(purchase_for(testing::pools_scenario(prefix_cache), 1).dram_gb, 0) << "without end, no price";
 }
 
 // Three replicas: 3 x 80 GB of host memory, 3 x 400 GB of SSD of their own, 1 TB of the pool that they share; what has
 // no end is not counted.
 TEST(TierCost, SharedTiersAreBoughtOnceAndThoseWithoutEndNot) {
   const auto s = documents({"cluster.replicas=3", "cluster.host.memory=80 GB", kThreeTiers});
-  const Purchase p = purchase_for(s, 3, 5 * kGb);
+  const Purchase p = purchase_for(s, 3);
   EXPECT_DOUBLE_EQ(p.dram_gb, 240) << "as configured, whatever was used";
   EXPECT_DOUBLE_EQ(p.storage_gb, 2200);
-  const Purchase without = purchase_for(testing::quick_chat(), 3, 5 * kGb);
-  EXPECT_DOUBLE_EQ(without.dram_gb, 18) << "3 x 5 GB and a fifth";
-  EXPECT_DOUBLE_EQ(without.storage_gb, 0);
+  EXPECT_DOUBLE_EQ(purchase_for(testing::quick_chat(), 3).storage_gb, 0);
 }
 
 TEST(TierSizesOption, EveryCombinationOnceTheFirstSlowest) {
@@ -228,9 +226,8 @@ TEST(TierCapacity, WithoutSizesTheScenariosOwnTiersAreInThePrice) {
 // 300 requests/s of which most load half a gigabyte from what all replicas share at 1 GB/s: no number of replicas
 // helps, and one replica's own rate must not be multiplied.
 TEST(TierFleet, ThatSharesWhatBindsIsNone) {
-  const auto fleet_of = [](const char* shared) {
-    const auto s = documents({"cluster.host.memory=600 MB",
-                              std::string("cluster.storage=[{name: ssd, read: 1 GB/s, shared: ") + shared + "}]"});
+  const auto fleet_of = [](const char* ssd) {
+    const auto s = documents({"cluster.host.memory=600 MB", std::string("cluster.storage=[{name: ssd, ") + ssd + "}]"});
     FleetOptions fleet;
     fleet.required_rate = 300;
     fleet.replica_rate = fleet.required_rate / 1000;
@@ -238,13 +235,14 @@ TEST(TierFleet, ThatSharesWhatBindsIsNone) {
     options.stage = Stage::search;
     return size_fleet(s, fleet, options, models::PriceTable::built_in());
   };
-  const Fleet shared = fleet_of("true");
+  const Fleet shared = fleet_of("read: 1 GB/s, shared: true");
   EXPECT_FALSE(shared.found);
   ASSERT_TRUE(shared.fails);
   EXPECT_FALSE(shared.fails->passes);
-  const Fleet own = fleet_of("false");
+  const Fleet own = fleet_of("read: 10 GB/s");
   EXPECT_TRUE(own.found);
-  EXPECT_EQ(own.needed, 1000) << "estimated";
+  EXPECT_EQ(own.needed, 1000);
+  EXPECT_EQ(own.simulated, kSubsetReplicas);
 }
 
 }  // namespace

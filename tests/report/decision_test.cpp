@@ -143,6 +143,24 @@ TEST(Decision, AFleetThatWasNotSimulatedSaysSo) {
   EXPECT_TRUE(says(only({d}, kHowManyGpus), "estimated from one replica"));
 }
 
+TEST(Decision, OfAFleetSaysItsRouterItsMonthAndHowMuchOfItWasSimulated) {
+  Json d = fleet_document();
+  d["router"] = "session";
+  d["configurations"][0]["fleet"]["usd_per_month"] = 101470.4;
+  d["configurations"][0]["fleet"]["simulated"] = false;
+  d["configurations"][0]["fleet"]["replicas_simulated"] = 16;
+  d["attainment_target"] = nullptr;
+  d["slo"] = {{"ttft_p99_s", 0.5}, {"tpot_p95_s", 0.05}};
+  const Fact f = only({d}, kHowManyGpus);
+  EXPECT_TRUE(says(f, "behind router session")) << f.detail;
+  EXPECT_TRUE(says(f, "TTFT p99 500 ms, TPOT p95 50.0 ms (confidence 95.0 %)")) << f.detail;
+  EXPECT_TRUE(says(f, "($101,470 a month of 730 h)")) << f.detail;
+  EXPECT_TRUE(says(f, "16 of its replicas were simulated, at the same load per replica")) << f.detail;
+  EXPECT_FALSE(says(f, "so far"));
+  d["interrupted"] = 1;
+  EXPECT_TRUE(only({d}, kHowManyGpus).answer.starts_with("best so far: "));
+}
+
 TEST(Decision, WithoutARateOneReplicaIsSized) {
   const Fact f = only({capacity_document()}, kHowManyGpus);
   EXPECT_EQ(f.answer, "one replica of 2 x h100-sxm sustains 80.00 requests/s");

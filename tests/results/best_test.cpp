@@ -117,13 +117,13 @@ TEST(CompareDocument, NamesTheBestOfEveryColumn) {
   for (const char* word : {"best", "best_lossless", "left_out"}) EXPECT_TRUE(doc["details"].contains(word)) << word;
 }
 
-// 2.50 USD/h for the GPU; 100 GB of host memory and a fifth for 3 USD a GB and month of 730 h: 0.4932 USD/h. 100
-// tokens/s are 0.36 M an hour: 2.9932 / 0.36.
+// 2.50 USD/h for the GPU; 512 GiB of host memory, as configured, for 3 USD a GB and month of 730 h: 2.2593 USD/h. 100
+// tokens/s are 0.36 M an hour: 4.7593 / 0.36.
 TEST(CompareDocument, PricesAMillionTokens) {
   results::Comparison c;
   c.outcomes = {of_policy("full_kv", 3)};
-  EXPECT_NEAR(compare_document(c, false)["usd_per_1m_output_tokens"]["full_kv"].get<double>(), 8.3143, 1e-4);
-  EXPECT_NE(to_text(compare_page(c, false, results::Labels::full)).find(" 8.31 "), std::string::npos);
+  EXPECT_NEAR(compare_document(c, false)["usd_per_1m_output_tokens"]["full_kv"].get<double>(), 13.2202, 1e-4);
+  EXPECT_NE(to_text(compare_page(c, false, results::Labels::full)).find("13.2"), std::string::npos);
   c.prices.gpus.clear();
   const Json doc = compare_document(c, false);
   EXPECT_TRUE(doc["usd_per_1m_output_tokens"]["full_kv"].is_null());

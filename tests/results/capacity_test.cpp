@@ -50,6 +50,48 @@ TEST(CapacityDecision, SaysHowManyConfigurationsWereNotDone) {
   EXPECT_NE(results::capacity_decision(plan).at(1), said);
 }
 
+// 2 sessions/s of 3 turns; 730 h of 3 H100 at 2.5 USD/h and 1 USD/h of host memory are 6,205 USD, 12 % of it for
+// memory.
+TEST(CapacityDecision, OfSessionsSaysRequestsRouterAndWhatAMonthCosts) {
+  planner::capacity::CapacityPlan plan;
+  plan.request.rate = 2;
+  plan.configurations.resize(1);
+  planner::capacity::Configuration& c = plan.configurations.front();
+  c.scenario = quick_chat(
+      {"workload={arrivals: {rate: 1/s}, context: 500 tokens, output: 10 tokens, sessions: {turns: 3, growth: 20 "
+       "tokens, think_time: 3 s}}",
+       "slo={ttft_p99: 1 s, tpot_p95: 40 ms}"});
+  c.machine = "h100-sxm";
+  c.policy = "full_kv";
+  c.fleet.emplace();
+  c.fleet->needed = c.fleet->replicas = c.fleet->gpus = 30;
+  c.fleet->simulated = 16;
+  c.fleet->cost.gpus = 7.5;
+  c.fleet->cost.host_memory = 1;
+  const std::string said = results::capacity_decision(plan).front();
+  for (const char* words :
+       {"Buy 30 x h100-sxm under full_kv behind router session for 2.000 sessions/s (6.000 requests/s) within TTFT p99 "
+        "1 s, TPOT p95 40 ms (confidence 95 % each)",
+        "$8.50/h ($6,205 a month of 730 h; host memory is 12 % of it)",
+        "16 of the 30 replicas were simulated, at the same load per replica"}) {
+    EXPECT_NE(said.find(words), std::string::npos) << words << "\n" << said;
+  }
+}
+
+// What was done is no more than the best so far, with a fleet or without one.
+TEST(CapacityDecision, OfAnInterruptedSearchIsTheBestSoFar) {
+  planner::capacity::CapacityPlan plan = quick_plan();
+  EXPECT_TRUE(results::capacity_decision(plan).front().starts_with("One replica of"));
+  plan.stopped = 1;
+  EXPECT_TRUE(results::capacity_decision(plan).front().starts_with("Best so far: one replica of"));
+  plan.request.rate = 100;
+  plan.configurations.front().no_fleet = "interrupted before its fleet was sized";
+  EXPECT_EQ(results::capacity_decision(plan).at(1),
+            "No fleet for 100.0 requests/s: interrupted before its fleet was sized");
+  plan.configurations.front().fleet.emplace();
+  EXPECT_TRUE(results::capacity_decision(plan).front().starts_with("Best so far: 0 x"));
+}
+
 TEST(CapacityDecision, NamesTheFleetThatIsCheaperOnceTheErrorOfTheModelIsBought) {
   planner::capacity::CapacityPlan plan;
   plan.request.probe = quick_probe();

@@ -171,4 +171,25 @@ void CapacityProgress::report(std::size_t i, const planner::capacity::Probe& pro
                          probe.passes ? "passes" : "fails"));
 }
 
+namespace {
+
+/// "40 s", "3 min": as much as an estimate is worth.
+std::string rough_time(double seconds) {
+  constexpr double kMinute = 60;
+  constexpr double kFew = 1.5;  // minutes, below which seconds are said
+  if (seconds < kFew * kMinute) return fmt::format("{:.0f} s", std::ceil(seconds));
+  return fmt::format("{:.0f} min", std::ceil(seconds / kMinute));
+}
+
+}  // namespace
+
+void CapacityProgress::simulating(const planner::capacity::ProbeProgress& p) {
+  if (!line_.enabled() || p.fleet == 0 || p.share <= 0) return;
+  const std::lock_guard lock(mutex_);
+  if (!line_.due()) return;
+  const std::string part = p.replicas < p.fleet ? fmt::format(" ({} simulated)", p.replicas) : std::string();
+  line_.show(fmt::format("fleet: {} replica{}{}, run {} of {}, about {} left", p.fleet, p.fleet == 1 ? "" : "s", part,
+                         p.run, p.runs, rough_time(p.elapsed_s * (1 - p.share) / p.share)));
+}
+
 }  // namespace kvsim::cli

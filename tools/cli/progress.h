@@ -12,7 +12,8 @@
 
 namespace kvsim::planner::capacity {
 struct Probe;
-}
+struct ProbeProgress;
+}  // namespace kvsim::planner::capacity
 
 namespace kvsim::cli {
 
@@ -104,6 +105,8 @@ class CapacityProgress {
 
   /// A rate of configuration `i` has been probed.
   void report(std::size_t i, const planner::capacity::Probe& probe);
+  /// A simulation has come so far. Said of fleets, whose simulations are long.
+  void simulating(const planner::capacity::ProbeProgress& progress);
 
  private:
   StatusLine line_;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/measurements.h"
 #include "tools/report/answers.h"
 #include "tools/report/documents.h"
 #include "tools/report/parts.h"
@@ -16,16 +17,43 @@
 namespace kvsim::report {
 namespace {
 
-/// "TTFT <= 30.0 s": each request is asked for it, whatever the key's name says of percentiles.
+/// "99.0 % of the requests within TTFT <= 30.0 s (confidence 95.0 %)"; where every percentile asks for its own share,
+/// "TTFT p99 1.00 s, TPOT p95 40.0 ms (confidence 95.0 %)".
 std::string objectives_text(const Json& capacity) {
+  const auto target = number(capacity, {"attainment_target"});
   std::string said;
   for (const auto& [key, value] : at(capacity, {"slo"}).items()) {
-    std::string name = key.substr(0, key.find('_'));
+    const std::size_t middle = key.find('_');
+    std::string name = key.substr(0, middle);
     for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    said += fmt::format("{}{} <= {}", said.empty() ? "" : ", ", name,
+    const std::string sign =
+        target || middle == std::string::npos ? "<=" : key.substr(middle + 1, key.find('_', middle + 1) - middle - 1);
+    said += fmt::format("{}{} {} {}", said.empty() ? "" : ", ", name, sign,
                         value.is_number() ? results::seconds(value.get<double>()) : "-");
   }
-  return said;
+  if (target) said = fmt::format("{} of the requests within {}", results::percent(*target), said);
+  return fmt::format("{} (confidence {})", said, results::percent(number_or_nan(capacity, {"confidence"})));
+}
+
+/// ", behind router session"; empty where a document names none.
+std::string router_text(const Json& capacity) {
+  const std::string router = text(capacity, {"router"});
+  return router.empty() ? router : ", behind router " + router;
+}
+
+/// " ($101,470 a month of 730 h)"; empty where a document has no such figure.
+std::string month_text(const Json& fleet) {
+  const auto month = number(fleet, {"usd_per_month"});
+  if (!month) return {};
+  return fmt::format(" ({} a month of {:g} h)", results::whole_dollars(*month), models::kHoursPerMonth);
+}
+
+/// "the fleet was simulated", or how much of it.
+std::string simulated_text(const Json& fleet) {
+  if (truth(fleet, {"simulated"})) return "the fleet was simulated";
+  const auto replicas = number(fleet, {"replicas_simulated"});
+  if (!replicas) return "estimated from one replica";
+  return fmt::format("{} of its replicas were simulated, at the same load per replica", plain(*replicas));
 }
 
 std::string replicas_text(double count) {
@@ -63,10 +91,21 @@ std::string left_out_line(const Json& capacity) {
   const Json& all = at(capacity, {"configurations"});
   const auto left =
       std::count_if(all.begin(), all.end(), [](const Json& c) { return !text(c, {"cannot_run"}).empty(); });
-  if (left == 0) return {};
+  std::string said;
+  if (left > 0) {
+    said = fmt::format("\nLeft out of it: {} of {} configurations; the table of costs says why.", left, all.size());
+  }
   const std::string interrupted = text(capacity, {"details", "interrupted"});
-  return fmt::format("\nLeft out of it: {} of {} configurations; the table of costs says why.{}", left, all.size(),
-                     interrupted.empty() ? "" : fmt::format("\nThe search was interrupted: {}.", interrupted));
+  return interrupted.empty() ? said : fmt::format("{}\nThe search was interrupted: {}.", said, interrupted);
+}
+
+/// Why there is no fleet, or how to ask for one.
+std::string no_fleet_text(const Json& capacity) {
+  if (const std::string why = text(at(capacity, {"configurations"})[0], {"no_fleet"}); !why.empty()) {
+    return fmt::format("No fleet for {}: {}.", required_load(capacity).value_or("-"), why);
+  }
+  return fmt::format("For a fleet: kvsim capacity {}.",
+                     load_of(capacity) == planner::capacity::Load::users ? "--users" : "--rate");
 }
 
 /// 0 where there is none, or no number that could be one.
@@ -84,35 +123,36 @@ Fact gpus_of(const Json& capacity) {
   const std::string sizes = sizes_of(first);
   const std::string machine = text(first, {"machine"}), policy = text(first, {"policy"});
   const double per_replica = number_or_nan(first, {"tensor_parallel"});
-  const std::string within = fmt::format(
-      "{} of the requests within {} (confidence {})", results::percent(number_or_nan(capacity, {"attainment_target"})),
-      objectives_text(capacity), results::percent(number_or_nan(capacity, {"confidence"})));
+  const std::string within = objectives_text(capacity);
+  const bool interrupted = number(capacity, {"interrupted"}).has_value();
+  const std::string best_so_far = interrupted ? "best so far: " : "";
   if (fleet.empty()) {
     const double rate = number_or_nan(first, {"rate_per_replica"});
     if (!std::isfinite(rate)) {
       return {kHowManyGpus, "no rate meets the objectives", within + ", on none of the machines looked at.", "costs"};
     }
     return {kHowManyGpus,
-            fmt::format("one replica of {} x {}{} sustains {}", plain(per_replica), machine, with_comma(sizes),
-                        results::load_figure(load_of(capacity), rate)),
-            fmt::format("Under {}, {}. For a fleet: kvsim capacity {}.", policy, within,
-                        load_of(capacity) == planner::capacity::Load::users ? "--users" : "--rate") +
+            fmt::format("{}one replica of {} x {}{} sustains {}", best_so_far, plain(per_replica), machine,
+                        with_comma(sizes), results::load_figure(load_of(capacity), rate)),
+            fmt::format("Under {}, {}. {}", policy, within, no_fleet_text(capacity)) +
                 line_of(first, "output_differs") + decoding_line(capacity, policy) + line_of(first, "model_error") +
                 left_out_line(capacity),
             "costs"};
   }
   const double dollars = number_or_nan(fleet, {"usd_per_hour"});
   Fact f{kHowManyGpus,
-         fmt::format("{} x {}{}{} for {}", plain(number_or_nan(fleet, {"gpus"})), machine,
+         fmt::format("{}{} x {}{}{} for {}", best_so_far, plain(number_or_nan(fleet, {"gpus"})), machine,
                      results::in_nodes(count(fleet, "nodes"), count(fleet, "gpus_per_node")),
                      sizes.empty() ? "" : with_comma(", a replica with " + sizes.substr(2)),
                      required_load(capacity).value_or("-")),
-         fmt::format("{} of {} {} under {}, {}: {} an hour, {} per 1M output tokens{}.",
+         fmt::format("{} of {} {} under {}{}, {}: {} an hour{}, {} per 1M output tokens; {}.",
                      replicas_text(number_or_nan(fleet, {"replicas"})), plain(per_replica),
-                     per_replica == 1 ? "GPU" : "GPUs", policy, within, usd(dollars),
-                     usd(number_or_nan(fleet, {"usd_per_1m_output_tokens"})),
-                     truth(fleet, {"simulated"}) ? "; the fleet was simulated" : "; estimated from one replica"),
+                     per_replica == 1 ? "GPU" : "GPUs", policy, router_text(capacity), within, usd(dollars),
+                     month_text(fleet), usd(number_or_nan(fleet, {"usd_per_1m_output_tokens"})), simulated_text(fleet)),
          "costs"};
+  if (const auto dram = number(fleet, {"dram_share"}); dram && *dram > 0) {
+    f.detail += fmt::format("\nHost memory is {} of the price.", whole_percent(*dram));
+  }
   if (stores_prompts(capacity)) {
     f.detail += fmt::format("\nOf it GPUs {}, {} of host memory {}, {} of storage {}.",
                             usd(number_or_nan(fleet, {"usd_per_hour_gpus"})),

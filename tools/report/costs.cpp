@@ -22,33 +22,39 @@ std::string machine_of(const Json& c) {
 void add_fleets(Section& s, const Json& capacity) {
   const std::optional<std::string> load = required_load(capacity);
   if (!load) return;
-  const bool stored = stores_prompts(capacity);
-  constexpr const char* for_kv = "host memory for KV";
-  Table t = table(fmt::format("Fleets for {}, cheapest first", *load), {{"machine"},
-                                                                        {"policy"},
-                                                                        {"GPUs", true},
-                                                                        {"replicas", true},
-                                                                        {stored ? "host memory" : for_kv, true},
-                                                                        {"storage", true},
-                                                                        {"$ per hour", true},
-                                                                        {"of it GPUs", true},
-                                                                        {"of it host memory", true},
-                                                                        {"of it storage", true},
-                                                                        {"$ per 1M output tokens", true},
-                                                                        {"headroom", true},
-                                                                        {"attainment, at least", true}});
+  Table t = table(fmt::format("Fleets for {}, {}", *load,
+                              number(capacity, {"interrupted"}) ? "best so far first" : "cheapest first"),
+                  {{"machine"},
+                   {"policy"},
+                   {"GPUs", true},
+                   {"replicas", true},
+                   {"host memory", true},
+                   {"storage", true},
+                   {"$ per hour", true},
+                   {"of it GPUs", true},
+                   {"of it host memory", true},
+                   {"of it storage", true},
+                   {"$ per month", true},
+                   {"$ per 1M output tokens", true},
+                   {"headroom", true},
+                   {"attainment, at least", true}});
   for (const Json& c : at(capacity, {"configurations"})) {
     const Json& f = at(c, {"fleet"});
     if (f.empty()) continue;
     Cell attainment = cell(number_or_nan(f, {"attainment_lower"}), at_least);
-    if (!truth(f, {"simulated"})) attainment = {"estimated, not simulated"};
+    if (!truth(f, {"simulated"})) {
+      const auto part = number(f, {"replicas_simulated"});
+      attainment.text = part ? fmt::format("{} (of {})", attainment.text, plain(*part)) : "estimated, not simulated";
+    }
     t.rows.push_back(
         {machine_of(c), text(c, {"policy"}), cell(number_or_nan(f, {"gpus"}), plain),
          cell(number_or_nan(f, {"replicas"}), plain), cell(number_or_nan(f, {"dram_gb"}), results::bytes_of_gb),
          cell(number_or_nan(f, {"ssd_gb"}), results::bytes_of_gb), cell(number_or_nan(f, {"usd_per_hour"}), usd),
          cell(number_or_nan(f, {"usd_per_hour_gpus"}), usd), cell(number_or_nan(f, {"usd_per_hour_dram"}), usd),
-         cell(number_or_nan(f, {"usd_per_hour_ssd"}), usd), cell(number_or_nan(f, {"usd_per_1m_output_tokens"}), usd),
-         cell(number_or_nan(f, {"headroom"}), whole_percent), std::move(attainment)});
+         cell(number_or_nan(f, {"usd_per_hour_ssd"}), usd),
+         cell(number_or_nan(f, {"usd_per_month"}), results::whole_dollars),
+         cell(number_or_nan(f, {"usd_per_1m_output_tokens"}), usd), cell(number_or_nan(f, {"headroom"}), whole_percent),
+         std::move(attainment)});
     if (t.rows.size() == 1) {
       for (Cell& one : t.rows.front()) one.strong = true;
     }

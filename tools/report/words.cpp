@@ -8,6 +8,7 @@
 #include "sim/cache/placement/placement.h"
 #include "sim/scenario/scenario.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/replica_fleet.h"
 #include "sim/serving/schedule_policy.h"
 #include "tools/report/best_policy.h"
 #include "tools/report/parts.h"
@@ -60,7 +61,9 @@ std::optional<std::string> required_load(const Json& capacity) {
   if (!std::isfinite(rate)) return std::nullopt;
   const planner::capacity::Load load = load_of(capacity);
   if (load == planner::capacity::Load::users) return planner::capacity::load_text(rate, load);
-  return fmt::format("{} {}", plain(rate), planner::capacity::words_of(load));
+  const auto requests = number(capacity, {"requests_per_s_required"});
+  return fmt::format("{} {}{}", plain(rate), planner::capacity::words_of(load),
+                     requests ? fmt::format(" ({} requests/s)", results::figure(*requests)) : std::string());
 }
 
 std::string sizes_of(const Json& configuration) {
@@ -86,7 +89,7 @@ std::string pooling(const Json& capacity, const Json& configuration) {
   const double rate = number_or_nan(capacity, {"rate_required"});
   const double alone = number_or_nan(configuration, {"rate_per_replica"});
   const double replicas = number_or_nan(configuration, {"fleet", "replicas"});
-  if (!(rate > alone * replicas)) return {};
+  if (!(rate > alone * replicas) || text(capacity, {"router"}) == serving::session_router) return {};
   return fmt::format(
       "\nThat is more than {} times the {} of a replica alone: in a fleet each request goes to the "
       "least loaded replica, so queues stay short at a higher load.",

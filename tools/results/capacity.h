@@ -55,6 +55,17 @@ planner::capacity::Load capacity_load(const planner::capacity::CapacityPlan& pla
 [[nodiscard]] std::string load_number(planner::capacity::Load load, double rate);
 [[nodiscard]] std::string load_figure(planner::capacity::Load load, double rate);
 
+/// The requests/s that so many sessions/s bring; none where the load is none of sessions.
+[[nodiscard]] std::optional<double> requests_of_sessions(const scenario::Scenario& scenario, double sessions_per_s);
+
+/// What an hour's price comes to in a month of models::kHoursPerMonth.
+[[nodiscard]] double usd_per_month(double usd_per_hour);
+/// "$101,470".
+[[nodiscard]] std::string whole_dollars(double usd);
+
+/// The part of the price that host memory is; none without a price. 0 where it is in the price of nodes.
+[[nodiscard]] std::optional<double> dram_share(const planner::capacity::HourlyCost& cost);
+
 /// None where GPUs are bought alone.
 [[nodiscard]] std::optional<std::int64_t> gpus_per_node(const planner::capacity::Configuration& c);
 /// " in 2 nodes of 8", behind the GPUs that are in them; empty where GPUs are bought alone.

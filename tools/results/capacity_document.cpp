@@ -20,11 +20,37 @@ using planner::capacity::TierUse;
 constexpr std::string_view kNoRate = "no rate meets the objectives";
 
 const Fields<serving::SloConfig>& objective_fields() {
-  static const Fields<serving::SloConfig> fields{
-      {"ttft_p99_s?", {kSeconds, "most time to the first token"}, &serving::SloConfig::ttft_s},
-      {"tpot_p99_s?", {kSeconds, "most time per output token"}, &serving::SloConfig::tpot_s},
-      {"itl_p99_s?", {kSeconds, "largest gap between two tokens of a request"}, &serving::SloConfig::itl_s},
-      {"e2e_p99_s?", {kSeconds, "most time to the last token"}, &serving::SloConfig::e2e_s}};
+  static const Fields<serving::SloConfig> fields = [] {
+    Fields<serving::SloConfig> all;
+    for (const serving::SloMetricEntry& entry : serving::kSloMetrics) {
+      for (std::size_t p = 0; p < serving::kSloPercentiles.size(); ++p) {
+        all.push_back({serving::slo_key(entry.metric, p) + "_s?",
+                       {kSeconds, entry.description},
+                       [m = static_cast<std::size_t>(entry.metric), p](const serving::SloConfig& slo) {
+                         return slo.limits_s[m][p];
+                       }});
+      }
+    }
+    return all;
+  }();
+  return fields;
+}
+
+const Fields<planner::capacity::JudgedDemand>& demand_fields() {
+  using planner::capacity::JudgedDemand;
+  static const Fields<JudgedDemand> fields{
+      {"percentile?",
+       {kText, "the percentile whose limits count, such as p95; not there: all limits at once"},
+       [](const JudgedDemand& d) {
+         return d.demand.percentile ? std::optional(serving::percentile_name(*d.demand.percentile)) : std::nullopt;
+       }},
+      {"share", {kShare, "share of requests that is asked for"}, [](const JudgedDemand& d) { return d.demand.share; }},
+      {"attainment",
+       {kShare, kHigher, "share of judged requests that met them"},
+       [](const JudgedDemand& d) { return d.attainment.share; }},
+      {"attainment_lower", {kShare, kHigher, "one-sided lower confidence bound of it"}, [](const JudgedDemand& d) {
+         return d.attainment.lower;
+       }}};
   return fields;
 }
 
@@ -202,6 +228,9 @@ std::vector<ConfigurationPart> configuration_parts() {
              [](const Configuration& c) {
                return kTokenises.holds(c.scenario) ? std::optional(c.sustained()->tokeniser_busy) : std::nullopt;
              }},
+            Of::list(
+                "demands", "shares of requests that are asked for, and what there is of them at that rate",
+                [](const Configuration& c) { return c.sustained()->demands; }, demand_fields()),
             {"rate_with_model_error",
              {kRequestsPerS, kHigher,
               "the rate (of what `load` says) that one replica sustains in spite of what "
@@ -213,7 +242,7 @@ std::vector<ConfigurationPart> configuration_parts() {
             {"host_memory_peak_bytes",
              {kBytes, "most host memory that one replica's KV had reserved"},
              [](const Configuration& c) { return c.sustained()->host_peak_bytes; }},
-            {"dram_gb", {kGigabytes, "host memory to buy for one replica"}, &Configuration::dram_gb},
+            {"dram_gb", {kGigabytes, "host memory that one replica is bought with"}, &Configuration::dram_gb},
             {"usd_per_hour",
              {kDollarsPerHour, kLower, "what an hour of one replica costs"},
              [](const Configuration& c) { return c.cost.total(); },
@@ -253,7 +282,12 @@ std::vector<ConfigurationPart> configuration_parts() {
            true},
           {{Of::part(
               "fleet?", "the fewest replicas that serve the required rate",
-              [](const Configuration& c) { return c.fleet ? &c : nullptr; }, fleet_fields(false))}}};
+              [](const Configuration& c) { return c.fleet ? &c : nullptr; }, fleet_fields(false)),
+            {"no_fleet?",
+             {kText, "why there is no fleet though a replica sustains a rate"},
+             [](const Configuration& c) {
+               return c.no_fleet.empty() ? std::nullopt : std::optional(c.no_fleet);
+             }}}}};
 }
 
 Json configurations_json(const Section& at, const CapacityOutcome& outcome) {
@@ -359,11 +393,15 @@ const Fields<CapacityOutcome>& decision_fields() {
        {kCount, "seed of the random numbers"},
        [](const CapacityOutcome& o) { return sized_scenario(o).serving.run.seed; }},
       Of::part(
-          "slo", "the objectives, each of it for a share of requests that attainment_target says",
+          "slo", "the objectives; attainment_target says for which share of requests, else their percentiles",
           [](const CapacityOutcome& o) { return sized_scenario(o).serving.slo; }, objective_fields()),
       {"attainment_target",
        {kShare, "share of requests that must meet every objective"},
-       [](const CapacityOutcome& o) { return o.plan.request.probe.target; }},
+       [](const CapacityOutcome& o) {
+         const auto demands = planner::capacity::demands_of(sized_scenario(o).serving.slo, o.plan.request.probe);
+         return demands.size() == 1 ? std::optional(demands.front().share) : std::nullopt;
+       },
+       "objectives of several percentiles: each asks for the share that it names"},
       {"confidence",
        {kShare, "confidence with which the attainment is at the target or above"},
        [](const CapacityOutcome& o) { return o.plan.request.probe.confidence; }},
@@ -373,6 +411,17 @@ const Fields<CapacityOutcome>& decision_fields() {
       {"rate_required?",
        {kRequestsPerS, "the rate that a fleet has to serve, of what `load` says"},
        [](const CapacityOutcome& o) { return o.plan.request.rate; }},
+      {"requests_per_s_required?",
+       {kRequestsPerS, "requests/s that the required rate of sessions brings: times the requests of a mean session"},
+       [](const CapacityOutcome& o) {
+         return o.plan.request.rate ? requests_of_sessions(sized_scenario(o), *o.plan.request.rate) : std::nullopt;
+       }},
+      {"router",
+       {kText, "how requests are spread over the replicas of a fleet"},
+       [](const CapacityOutcome& o) { return sized_scenario(o).serving.cluster.router; }},
+      {"interrupted?",
+       {kCount, "configurations that were not done when the search was interrupted; any of them may be better"},
+       [](const CapacityOutcome& o) { return o.plan.stopped > 0 ? std::optional(o.plan.stopped) : std::nullopt; }},
       configurations_field(),
       Of::part("cheapest", "the first of the configurations", &CapacityOutcome::plan, cheapest_fields),
       Of::values("fallbacks[]", {kText, "figures that had to be replaced, with the configurations that they are of"},

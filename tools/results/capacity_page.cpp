@@ -20,7 +20,8 @@ using planner::capacity::Probe;
 using planner::capacity::TierFill;
 using serving::Miss;
 
-constexpr std::string_view kEstimated = "estimated from one replica: too many to simulate";
+/// Heading of the requests/s that sessions bring.
+constexpr std::string_view kRequests_s = "requests/s";
 
 double replicas_of(const Configuration& c) {
   return static_cast<double>(c.scenario.serving.cluster.replicas);
@@ -79,10 +80,11 @@ Fields<Configuration> name_fields(const CapacityPlan& plan) {
   return {{kOnPages, "replica", name, Align::left}};
 }
 
-/// Behind the cheapest one.
+/// Behind the cheapest one; where a search was interrupted, of those that were done.
 Field<Configuration> cheapest_field(const CapacityPlan& plan) {
   const Configuration* first = plan.ranked_by_price ? &plan.configurations.front() : nullptr;
-  return {kOnPages, "", [first](const Configuration& c) { return &c == first ? "cheapest" : ""; }, Align::left};
+  const char* word = plan.stopped > 0 ? "best so far" : "cheapest";
+  return {kOnPages, "", [first, word](const Configuration& c) { return &c == first ? word : ""; }, Align::left};
 }
 
 /// Of those that sustain a rate.
@@ -107,6 +109,7 @@ Table rate_table(const CapacityPlan& plan) {
   if (const planner::capacity::Load load = capacity_load(plan); load != planner::capacity::Load::requests) {
     rate->header = std::string(planner::capacity::words_of(load));
   }
+  if (capacity_load(plan) != planner::capacity::Load::sessions) fields = without(std::move(fields), {kRequests_s});
   return table_of("One replica", fields, plan.configurations);
 }
 
@@ -118,7 +121,7 @@ Table memory_table(const CapacityPlan& plan) {
          {{kOnPages, "GPU KV capacity", [=](const Configuration& c) { return size(capacity(c).bytes); }},
           {kOnPages, "tokens", [=](const Configuration& c) { return capacity(c).tokens; }},
           {kOnPages, "host KV peak", [=](const Configuration& c) { return size(c.sustained()->host_peak_bytes); }},
-          {kOnPages, "host memory to buy", &Configuration::dram_gb, bytes_of_gb}});
+          {kOnPages, "host memory bought", &Configuration::dram_gb, bytes_of_gb}});
   return sustained_table("Memory of one replica at its rate", fields, plan);
 }
 
@@ -203,6 +206,12 @@ const Fields<Configuration>& rate_fields() {
        [](const Configuration& c) {
          return c.sustained() ? load_number(planner::capacity::load_of(c.scenario), c.rate_per_replica()) : "-";
        }},
+      {"requests_per_s?",
+       {kRequestsPerS, kHigher, "requests/s that this rate of sessions brings: times the requests of a mean session"},
+       std::string(kRequests_s),
+       [](const Configuration& c) {
+         return c.sustained() ? requests_of_sessions(c.scenario, c.rate_per_replica()) : std::nullopt;
+       }},
       {"rate_per_gpu",
        {kRequestsPerS, kHigher, "highest rate within the objectives, by GPU of a replica"},
        "per GPU",
@@ -250,6 +259,7 @@ const Fields<Configuration>& rate_fields() {
 
 Fields<Configuration> fleet_fields(bool placement) {
   const auto lower = [](const Fleet& f) { return f.probe ? f.probe->attainment.lower : kNone; };
+  const auto month = [](const std::optional<double>& hour) { return hour ? usd_per_month(*hour) : kNone; };
   const auto stored = [](double value, const Configuration& c) { return c.scenario.serving.placement ? value : kNone; };
   Fields<Configuration> fields{
       {"replicas",
@@ -284,6 +294,14 @@ Fields<Configuration> fleet_fields(bool placement) {
        "$/h",
        of_fleet([](const Fleet& f) { return f.cost.total(); }),
        dollars,
+       "",
+       {},
+       kNoPrice},
+      {"usd_per_month",
+       {kDollars, kLower, "what a month of 730 h of the fleet costs"},
+       "$/month",
+       of_fleet([month](const Fleet& f) { return month(f.cost.total()); }),
+       whole_dollars,
        "",
        {},
        kNoPrice},
@@ -322,24 +340,30 @@ Fields<Configuration> fleet_fields(bool placement) {
       {"usd_per_hour_dram",
        {kDollarsPerHour, kLower, "what the host memory of the fleet costs"},
        of_fleet([](const Fleet& f) { return f.cost.host_memory; })},
+      {"dram_share",
+       {kShare, kLower, "part of the price that host memory is; 0 where it is in the price of nodes"},
+       of_fleet([](const Fleet& f) { return dram_share(f.cost); }),
+       kNoPrice},
       {"usd_per_hour_ssd?",
        {kDollarsPerHour, kLower, "what the storage tiers of the fleet cost; with placement"},
        [=](const Configuration& c) { return stored(c.fleet->cost.storage, c); }},
-      {"simulated",
-       {kTruth, "whether the fleet was simulated; else it is estimated from one replica"},
-       of_fleet([](const Fleet& f) { return f.probe.has_value(); })},
+      {"simulated", {kTruth, "whether all replicas were simulated; else a subset"}, of_fleet([](const Fleet& f) {
+         return !f.subset();
+       })},
+      {"replicas_simulated",
+       {kCount,
+        "replicas that were simulated together: those needed, or a subset of them at the same load per replica"},
+       of_fleet(&Fleet::simulated)},
       {"attainment",
-       {kShare, kHigher, "share of judged requests of the simulated fleet that met every objective"},
-       of_fleet([](const Fleet& f) { return f.probe ? f.probe->attainment.share : kNone; }),
-       kEstimated},
+       {kShare, kHigher, "share of judged requests of the simulated replicas that met every objective"},
+       of_fleet([](const Fleet& f) { return f.probe ? f.probe->attainment.share : kNone; })},
       {"attainment_lower",
-       {kShare, kHigher, "one-sided lower confidence bound of the fleet's attainment"},
+       {kShare, kHigher, "one-sided lower confidence bound of that attainment"},
        "attainment",
        of_fleet(lower),
-       of_fleet([=](const Fleet& f) { return f.probe ? at_least(lower(f)) : "estimated"; }),
-       "",
-       {},
-       kEstimated}};
+       of_fleet([=](const Fleet& f) {
+         return at_least(lower(f)) + (f.subset() ? fmt::format(" (of {})", f.simulated) : std::string());
+       })}};
   if (placement) fields.back().header.reset();
   return fields;
 }
@@ -349,7 +373,10 @@ Page capacity_page(const CapacityOutcome& outcome) {
   Page page;
   page.title = plan.configurations.front().scenario.name;
   page.subtitle = capacity_decision(plan);
-  if (plan.request.rate) page.tables.push_back(fleet_table(plan));
+  const auto& all = plan.configurations;
+  if (std::any_of(all.begin(), all.end(), [](const Configuration& c) { return c.fleet.has_value(); })) {
+    page.tables.push_back(fleet_table(plan));
+  }
   page.tables.push_back(rate_table(plan));
   if (with_placement(plan)) {
     page.tables.push_back(found_table(plan));

@@ -26,6 +26,7 @@ using planner::capacity::Fleet;
 using planner::capacity::kHostTier;
 using planner::capacity::Load;
 using planner::capacity::Probe;
+using planner::capacity::ProbeOptions;
 using planner::capacity::TierFill;
 using planner::capacity::TierSize;
 
@@ -38,18 +39,19 @@ std::string machine(const Configuration& c) {
   return c.tensor_parallel == 1 ? c.machine : fmt::format("{}:{}", c.machine, c.tensor_parallel);
 }
 
-std::string objectives(const serving::SloConfig& slo, double target) {
-  constexpr double p99 = 0.99;
-  const char* sign = target == p99 ? "p99" : "<=";
+/// "TTFT p99 2 s, TPOT p99 50 ms for 99 % of requests (confidence 95 %)"; "TTFT <= 2 s" where another share than its
+/// percentile names is asked for.
+std::string objectives(const serving::SloConfig& slo, const ProbeOptions& options) {
   std::string text;
-  const auto add = [&](const char* name, const std::optional<double>& limit) {
-    if (limit) text += fmt::format("{}{} {} {}", text.empty() ? "" : ", ", name, sign, schema::format_time(*limit));
-  };
-  add("TTFT", slo.ttft_s);
-  add("TPOT", slo.tpot_s);
-  add("ITL", slo.itl_s);
-  add("E2E", slo.e2e_s);
-  return text;
+  for (const serving::SloObjective& o : slo.objectives()) {
+    const bool own = !options.target || *options.target == serving::slo_share(o.percentile);
+    text += fmt::format("{}{} {} {}", text.empty() ? "" : ", ",
+                        serving::kSloMetrics.at(static_cast<std::size_t>(o.metric)).name,
+                        own ? serving::percentile_name(o.percentile) : "<=", schema::format_time(o.limit_s));
+  }
+  const auto demands = planner::capacity::demands_of(slo, options);
+  if (demands.size() == 1) text += fmt::format(" for {:g} % of requests", demands.front().share * 100);
+  return text + fmt::format(" (confidence {:g} %{})", options.confidence * 100, demands.size() > 1 ? " each" : "");
 }
 
 std::string size(std::int64_t value) {
@@ -89,8 +91,21 @@ std::string filling_sentence(const TierFill& f) {
                      f.capacity_bytes ? " of " + size(*f.capacity_bytes) : "", size(f.at_end_bytes));
 }
 
+/// A load in words; sessions also as the requests that they bring: "33.30 sessions/s (199.8 requests/s)".
 std::string load_of_plan(const CapacityPlan& plan, double rate) {
-  return load_figure(capacity_load(plan), rate);
+  const std::string words = load_figure(capacity_load(plan), rate);
+  const auto requests = requests_of_sessions(plan.configurations.front().scenario, rate);
+  return requests ? fmt::format("{} ({} requests/s)", words, figure(*requests)) : words;
+}
+
+/// "$139.00/h ($101,470 a month of 730 h; host memory is 32 % of it)".
+std::string cost_words(const planner::capacity::HourlyCost& cost) {
+  const auto total = cost.total();
+  if (!total) return dollars(total) + "/h";
+  const double share = dram_share(cost).value_or(0);
+  return fmt::format("{}/h ({} a month of {:g} h{})", dollars(total), whole_dollars(usd_per_month(*total)),
+                     models::kHoursPerMonth,
+                     share > 0 ? fmt::format("; host memory is {:.0f} % of it", share * 100) : std::string());
 }
 
 /// What buying less would lead to; empty where there is nothing to say.
@@ -149,14 +164,15 @@ std::string length_sentence(const Configuration& c, const planner::capacity::Pro
         whole(p->attainment.requests), seconds(p->length.judged_s), seconds(p->length.warmup_s));
   }
   const Probe* search = c.last_of_search();
+  const double share = planner::capacity::largest_share(c.scenario.serving.slo, options);
   return fmt::format(
       "found by {} of {} after {} of warm-up: at least {} requests for a statement about {:g} %, and long "
       "enough for a queue at a rate {:g} % too high to outgrow the objective; confirmed, or lowered until it passes, "
       "by {} of {} after {} of warm-up with other seeds, since queues near saturation relax over tens of minutes; the "
       "figures at the rate given are theirs, of {} judged requests",
       counted(options.replications, "replication"), seconds(search->length.judged_s), seconds(search->length.warmup_s),
-      figure(planner::capacity::requests_needed(options)), options.target * 100, options.tolerance * 100,
-      options.replications, seconds(p->length.judged_s), seconds(p->length.warmup_s), whole(p->attainment.requests));
+      figure(planner::capacity::requests_needed(share)), share * 100, options.tolerance * 100, options.replications,
+      seconds(p->length.judged_s), seconds(p->length.warmup_s), whole(p->attainment.requests));
 }
 
 std::string confidence_sentence(const Configuration& c, const planner::capacity::ProbeOptions& options) {
@@ -166,11 +182,15 @@ std::string confidence_sentence(const Configuration& c, const planner::capacity:
                         c.scenario.trace ? "a trace arrives in one way only" : "there is one replication")
           : fmt::format("Student t over the attainments of {} replications, since requests within one are correlated",
                         options.replications);
+  const auto demands = planner::capacity::demands_of(c.scenario.serving.slo, options);
+  const std::string wanted = demands.size() == 1
+                                 ? fmt::format("attainment >= {:g} %", demands.front().share * 100)
+                                 : std::string("of every percentile the share that it names meets all of its limits");
   return fmt::format(
-      "a rate passes if attainment >= {:g} % with one-sided confidence {:g} %: the smaller of two lower bounds, {}; "
+      "a rate passes if {} with one-sided confidence {:g} %: the smaller of two lower bounds, {}; "
       "and the exact binomial one (Clopper-Pearson), which without a miss is the rule of three and takes requests as "
       "independent",
-      options.target * 100, options.confidence * 100, spread);
+      wanted, options.confidence * 100, spread);
 }
 
 }  // namespace
@@ -238,6 +258,25 @@ std::string load_figure(Load load, double rate) {
   return fmt::format("{} {}", load_number(load, rate), planner::capacity::words_of(load));
 }
 
+std::optional<double> requests_of_sessions(const scenario::Scenario& scenario, double sessions_per_s) {
+  if (planner::capacity::load_of(scenario) != Load::sessions) return std::nullopt;
+  return sessions_per_s * planner::capacity::requests_per_session(scenario);
+}
+
+double usd_per_month(double usd_per_hour) {
+  return usd_per_hour * models::kHoursPerMonth;
+}
+
+std::string whole_dollars(double usd) {
+  return "$" + whole(std::llround(usd));
+}
+
+std::optional<double> dram_share(const planner::capacity::HourlyCost& cost) {
+  const auto total = cost.total();
+  if (!total || !(*total > 0)) return std::nullopt;
+  return cost.host_memory / *total;
+}
+
 std::string in_nodes(std::int64_t nodes, std::int64_t gpus_of_one) {
   return nodes > 0 ? fmt::format(" in {} of {}", counted(nodes, "node"), gpus_of_one) : std::string();
 }
@@ -297,29 +336,36 @@ std::string room_in_nodes(const Fleet& fleet, const serving::ClusterConfig& clus
 std::vector<std::string> capacity_decision(const CapacityPlan& plan) {
   const Configuration& c = plan.configurations.front();
   std::vector<std::string> lines;
-  const std::string within = fmt::format("within {} for {:g} % of requests (confidence {:g} %)",
-                                         objectives(c.scenario.serving.slo, plan.request.probe.target),
-                                         plan.request.probe.target * 100, plan.request.probe.confidence * 100);
+  const std::string within = "within " + objectives(c.scenario.serving.slo, plan.request.probe);
   const std::string difference = output_differs(c);
   const std::string differs = difference.empty() ? "" : fmt::format(" ({})", difference);
   if (c.fleet) {
     const Fleet& f = *c.fleet;
     lines.push_back(fmt::format(
-        "Buy {} x {} under {} for {} {}{}: {} {}{}, {}/h, {} per 1M output tokens{}{}", whole(f.replicas),
-        sized_name(c, machine(c)), c.policy, load_of_plan(plan, *plan.request.rate), within,
-        f.n_minus_1 ? ", also with one replica less" : "", whole(f.gpus),
+        "{} {} x {} under {}{} for {} {}{}: {} {}{}, {}, {} per 1M output tokens{}{}",
+        plan.stopped > 0 ? "Best so far:" : "Buy", whole(f.replicas), sized_name(c, machine(c)), c.policy,
+        f.replicas > 1 ? fmt::format(" behind router {}", c.scenario.serving.cluster.router) : std::string(),
+        load_of_plan(plan, *plan.request.rate), within, f.n_minus_1 ? ", also with one replica less" : "",
+        whole(f.gpus),
         (f.gpus == 1 ? "GPU" : "GPUs") + in_nodes(f.nodes, gpus_per_node(c).value_or(0)) +
             room_in_nodes(f, c.scenario.serving.cluster),
         with_placement(plan)
             ? fmt::format(", {} of host memory and {} of storage", bytes_of_gb(f.dram_gb), bytes_of_gb(f.ssd_gb))
-            : fmt::format(" and {} of host memory{}", bytes_of_gb(f.dram_gb), with_node_memory(plan) ? "" : " for KV"),
-        dollars(f.cost.total()), dollars(f.usd_per_million), differs, f.probe ? "" : "; estimated, not simulated"));
+            : fmt::format(" and {} of host memory", bytes_of_gb(f.dram_gb)),
+        cost_words(f.cost), dollars(f.usd_per_million), differs,
+        f.subset() ? fmt::format("; {} of the {} replicas were simulated, at the same load per replica", f.simulated,
+                                 whole(f.needed))
+                   : std::string()));
   } else {
     const double tokens = c.sustained()->tokens_per_s / static_cast<double>(c.scenario.serving.cluster.replicas);
     lines.push_back(
-        fmt::format("One replica of {} under {} sustains {} {}: {} output tokens/s, {} per 1M output tokens{}",
-                    sized_name(c, machine(c)), c.policy, load_of_plan(plan, c.rate_per_replica()), within,
-                    figure(tokens), dollars(c.usd_per_million), differs));
+        fmt::format("{} replica of {} under {} sustains {} {}: {} output tokens/s, {}, {} per 1M output tokens{}",
+                    plan.stopped > 0 ? "Best so far: one" : "One", sized_name(c, machine(c)), c.policy,
+                    load_of_plan(plan, c.rate_per_replica()), within, figure(tokens), cost_words(c.cost),
+                    dollars(c.usd_per_million), differs));
+    if (!c.no_fleet.empty()) {
+      lines.push_back(fmt::format("No fleet for {}: {}", load_of_plan(plan, *plan.request.rate), c.no_fleet));
+    }
   }
   if (plan.stopped > 0) {
     lines.push_back(fmt::format("Interrupted: {}.", interrupted_sentence(plan)));
@@ -383,6 +429,7 @@ List capacity_remarks(const CapacityPlan& plan) {
       list.items.push_back(fmt::format("{}: not lossless: {}", name, difference));
     }
     if (!c.problem.empty()) list.items.push_back(fmt::format("{}: left out: {}", name, c.problem));
+    if (!c.no_fleet.empty()) list.items.push_back(fmt::format("{}: no fleet: {}", name, c.no_fleet));
     if (c.problem.empty() && c.search.rate <= 0) {
       list.items.push_back(fmt::format("{}: no rate meets the objectives, not even when requests run alone", name));
     }
@@ -478,30 +525,29 @@ std::vector<std::pair<std::string, std::string>> capacity_definitions(const Capa
                    ? "$/h / (output tokens/s x 3600) x 1e6; GPUs, host memory, and every storage tier with a capacity "
                      "at the price of SSD"
                    : "$/h / (output tokens/s x 3600) x 1e6; GPUs, and host memory for KV priced on top"},
-      with_node_memory(plan) ? std::pair<std::string, std::string>{"host memory", "all that the nodes have"}
-      : with_placement(plan)
-          ? std::pair<std::string, std::string>{"host memory", "as configured, whole: stored prompts fill it"}
-          : std::pair<std::string, std::string>{
-                "host memory", fmt::format("the most that KV had reserved in one replica's host memory, plus {:g} %",
-                                           planner::capacity::kHostMemoryMargin * 100)}};
+      {"host memory", with_node_memory(plan) ? "all that the nodes have"
+                                             : "as configured (cluster.host.memory of each replica), used or not"}};
   const auto sketched = [](const Configuration& c) {
     return std::any_of(c.probes.begin(), c.probes.end(), [](const Probe& p) { return p.sketched; });
   };
   if (std::any_of(plan.configurations.begin(), plan.configurations.end(), sketched)) {
     list.emplace_back("percentiles", kSketched);
   }
-  if (first.scenario.serving.slo.itl_s) {
+  if (first.scenario.serving.slo.limits(serving::SloMetric::itl)) {
     list.emplace_back("ITL", "each request's largest gap between two tokens is judged, not the gaps of all requests");
   }
   if (plan.request.rate) {
     list.emplace_back(
         "fleet",
         fmt::format(
-            "the fewest replicas whose simulation together, under router {}, passes; beyond {} an estimate from one "
-            "replica. Headroom, at least: replicas x rate of one (alone, or in the fleet) / required rate - 1; 0 where "
+            "the fewest replicas whose simulation together, behind router {}, passes; of more than {} replicas {} are "
+            "simulated, at the same load per replica. Headroom, at least: replicas x rate of one (alone, or in the "
+            "fleet) / required rate - 1; 0 where "
             "that is below {:g} %, within which rates are known: the fleet is at its limit",
-            first.scenario.serving.cluster.router, planner::capacity::kMostSimulatedReplicas,
-            plan.request.probe.tolerance * 100));
+            first.scenario.serving.cluster.router,
+            planner::capacity::independent_replicas(first.scenario) ? planner::capacity::kSubsetReplicas
+                                                                    : planner::capacity::kMostSimulatedReplicas,
+            planner::capacity::kSubsetReplicas, plan.request.probe.tolerance * 100));
     if (!with_placement(plan)) {
       list.emplace_back("ssd", "no storage tier is simulated, so a fleet has none; for a prefix cache see there");
     }

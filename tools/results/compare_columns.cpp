@@ -354,9 +354,7 @@ std::vector<Competitor> competitors_of(const std::vector<Outcome>& outcomes) {
 
 std::optional<double> usd_per_hour(const Outcome& outcome, const models::PriceTable& prices) {
   const serving::ClusterConfig& cluster = outcome.scenario.serving.cluster;
-  const double host = host_memory_peak(outcome);
-  const planner::capacity::Purchase memory = planner::capacity::purchase_for(
-      outcome.scenario, cluster.replicas, host == host ? static_cast<std::int64_t>(host) : 0);
+  const planner::capacity::Purchase memory = planner::capacity::purchase_for(outcome.scenario, cluster.replicas);
   return planner::capacity::hourly_cost(prices, cluster, cluster.replicas, memory.dram_gb, memory.storage_gb).total();
 }
 

@@ -128,6 +128,13 @@ planner::capacity::CapacityPlan planned(const scenario::Scenario& scenario,
   }
 }
 
+/// What results are of where a search was interrupted; empty where it was not.
+std::string interruption(const planner::capacity::CapacityPlan& plan) {
+  if (plan.stopped == 0) return {};
+  const std::size_t all = plan.configurations.size();
+  return fmt::format("results are of {} of {} configurations", all - plan.stopped, all);
+}
+
 void capacity(Console& console, const Options& options) {
   const scenario::ScenarioFile file = scenario_file(options.scenario, with_nodes(options));
   scenario::Scenario scenario = file.load();
@@ -150,24 +157,30 @@ void capacity(Console& console, const Options& options) {
   }
   if (request.policies.empty()) sized = planner::capacity::size_choices(scenario, request.sizes).size();
   CapacityProgress progress(std::max<std::size_t>(1, request.machines.size()) * sized);
-  request.watch = [] {
+  request.watch = [&progress](const planner::capacity::ProbeProgress& simulated) {
     if (interrupted()) throw planner::capacity::Stopped();
+    progress.simulating(simulated);
   };
   request.report = [&progress](std::size_t i, const planner::capacity::Probe& probe) { progress.report(i, probe); };
-  results::CapacityOutcome outcome{planned(scenario, std::move(request)), hit_rates(scenario),
-                                   scenario::resolved_yaml(scenario)};
+  results::CapacityOutcome outcome{{}, hit_rates(scenario), scenario::resolved_yaml(scenario)};
+  const auto write = [&folder](const results::CapacityOutcome& what) {
+    if (!folder) return;
+    folder->write({{"result.json", results::json_text(results::capacity_document(what))},
+                   {"result.md", results::to_markdown(results::capacity_page(what))}},
+                  {.interrupted = interruption(what.plan)});
+  };
+  // What single replicas sustain is known long before fleets are: it stays where the process is killed.
+  request.partial = [&](const planner::capacity::CapacityPlan& partial) {
+    if (!folder || interrupted()) return;
+    results::CapacityOutcome so_far = outcome;
+    so_far.plan = partial;
+    write(so_far);
+  };
+  outcome.plan = planned(scenario, std::move(request));
+  write(outcome);
   const results::Json document = results::capacity_document(outcome);
   const std::string json = results::json_text(document);
   const results::Page page = results::capacity_page(outcome);
-  std::string interrupted;
-  if (outcome.plan.stopped > 0) {
-    const auto& all = outcome.plan.configurations;
-    const auto done = std::count_if(all.begin(), all.end(), [](const auto& c) { return c.problem.empty(); });
-    interrupted = fmt::format("results are of {} of {} configurations", done, all.size());
-  }
-  if (folder) {
-    folder->write({{"result.json", json}, {"result.md", results::to_markdown(page)}}, {.interrupted = interrupted});
-  }
   if (options.json) {
     console.print(json);
   } else if (options.csv) {
@@ -175,7 +188,7 @@ void capacity(Console& console, const Options& options) {
   } else {
     console.print(page);
   }
-  if (!interrupted.empty()) throw Interrupted(interrupted);
+  if (const std::string cut = interruption(outcome.plan); !cut.empty()) throw Interrupted(cut);
 }
 
 void declare_capacity_options(CLI::App& app, Options& o) {
@@ -184,10 +197,13 @@ void declare_capacity_options(CLI::App& app, Options& o) {
   app.add_option(
          "--slo", o.slo,
          "An objective, in place of the scenario's of that name; its others\nstay (--set slo={ttft_p99: 2 s} replaces "
-         "all); repeatable:\nttft_p99, tpot_p99, itl_p99, e2e_p99")
+         "all); repeatable:\nttft, tpot, itl or e2e with _p50, _p90, _p95 or _p99")
       ->type_name("NAME=TIME")
       ->allow_extra_args(false);
-  app.add_option("--attainment", o.attainment, "Share of requests that must meet them all; by default 0.99")
+  app.add_option("--attainment", o.attainment,
+                 "Share of requests that must meet them all at once; by default\nthat of each percentile: 99 % within "
+                 "ttft_p99 and "
+                 "tpot_p99")
       ->type_name("SHARE");
   app.add_option("--rate", o.rate, "Required rate such as 100/s: size the cheapest fleet for it")->type_name("R");
   add_whole_number(

@@ -228,13 +228,11 @@ Metrics request_metrics() {
          const auto gpus = static_cast<double>(serving::gpus(v.config().cluster));
          return ratio(static_cast<double>(v.measured().output_tokens), v.measured().measured_s * gpus, kNoTime);
        }}};
-  append(
-      rows,
-      {{"cost.usd_per_hour", kDollarsPerHour, kLower,
-        "of all GPUs, or nodes, with host memory (a fifth more than was used, where it is not configured) and storage",
-        priced(usd_per_hour)},
-       {"cost.usd_per_1m_output_tokens", kDollars, kLower, "that hour over the output tokens of one",
-        priced(usd_per_million)}});
+  append(rows,
+         {{"cost.usd_per_hour", kDollarsPerHour, kLower,
+           "of all GPUs, or nodes, with host memory as configured, used or not, and storage", priced(usd_per_hour)},
+          {"cost.usd_per_1m_output_tokens", kDollars, kLower, "that hour over the output tokens of one",
+           priced(usd_per_million)}});
   append(rows, sample_metrics("latency_s.ttft", "s from a request's arrival to its first output token",
                               &Measurements::ttft_s, kNoFirstToken));
   append(rows, sample_metrics("latency_s.tpot",
