@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -213,7 +214,7 @@ void AttentionTimes::each_chunk(const StepWork& work, Each&& each) const {
     for (const PrefillChunk& c : work.chunks) each(c);
   } else if (work.prefill.query_tokens > 0) {
     const double n = work.prefill.query_tokens;
-    each(PrefillChunk{n, std::max(work.prefill.pairs / n - (n + 1) / 2, 0.0)});
+    each(PrefillChunk{.tokens = n, .before = std::max(work.prefill.pairs / n - (n + 1) / 2, 0.0)});
   }
 }
 
@@ -241,6 +242,114 @@ FormTime AttentionTimes::mixed(const StepWork& work) const {
   return mixed_.time(call, shape_, machine_);
 }
 
+DecodeCall AttentionTimes::absorbed_call(const AttentionWork& work) const {
+  const double requests = work.number_of_requests();
+  return {requests,        shape_.heads,    kv_per_layer(work.kv_bytes), work.pairs / work.query_tokens, 0,
+          shape_.kv_heads, shape_.head_dim, work.query_tokens / requests};
+}
+
+double AttentionTimes::absorbed_s(const AttentionWork& work) const {
+  return decode_.time(absorbed_call(work), machine_, false).seconds;
+}
+
+double AttentionTimes::expanded_s(const PrefillChunk& chunk) const {
+  TiledCall call;
+  prefill_.add_chunk(call, chunk.tokens, chunk.before, chunk_shape_);
+  return prefill_.time(call, chunk_shape_, machine_).seconds +
+         (chunk.before > 0 ? expansion_.at(chunk.before).seconds : 0);
+}
+
+bool AttentionTimes::near_switch(const PrefillChunk& c) const {
+  constexpr double kFar = 4;  // by then expanding has taken longer, whatever is cached
+  return c.tokens > decode_.chunks_up_to && c.tokens <= kFar * decode_.chunks_up_to;
+}
+
+/// The part of a chunk that is timed as absorbed, as work of one request; none where the chunk is expanded. Engines
+/// absorb chunks of at most `chunks_up_to` tokens and expand longer ones. One that would be done sooner so than
+/// `chunks_up_to` tokens is timed as these. In layers that select tokens a chunk is absorbed where some are left out,
+/// and elsewhere where that is faster: no times of either are published.
+std::optional<AttentionWork> AttentionTimes::absorbed_part(const PrefillChunk& c, const Margins& margins) const {
+  const auto first = [&](double tokens) {
+    AttentionWork work{tokens, (c.before + tokens) * model_token_bytes_, tokens * (c.before + (tokens + 1) / 2)};
+    work.requests = 1;
+    return work;
+  };
+  if (c.unattended > 0) {
+    AttentionWork work = first(c.tokens);
+    work.kv_bytes = std::max(c.before + c.tokens - c.unread, 0.0) * model_token_bytes_;
+    work.pairs -= c.unattended;
+    return work;
+  }
+  if (c.tokens <= decode_.chunks_up_to) return first(c.tokens);
+  const bool near = near_switch(c);
+  if (!near && !c.selects) return std::nullopt;
+  const double expanded = expanded_s(c);
+  if (near && absorbed_s(first(decode_.chunks_up_to)) > margins.beyond * expanded) return first(decode_.chunks_up_to);
+  if (c.selects && absorbed_s(first(c.tokens)) < margins.selecting * expanded) return first(c.tokens);
+  return std::nullopt;
+}
+
+AttentionTimes::ChunkTimes AttentionTimes::chunk_times(const StepWork& work, const Margins& margins) const {
+  AttentionWork absorbed, longest, deepest;  // all; of most query tokens; of most pairs
+  TiledCall expanded;
+  double before = 0;
+  each_chunk(work, [&](const PrefillChunk& c) {
+    if (const auto part = absorbed_part(c, margins)) {
+      absorbed.add(*part, c.alike);
+      if (part->query_tokens > longest.query_tokens) longest = *part;
+      if (part->pairs > deepest.pairs) deepest = *part;
+    } else {
+      prefill_.add_chunk(expanded, c.tokens, c.before, chunk_shape_, c.alike);
+      before += c.alike * c.before;
+    }
+  });
+  ChunkTimes times;
+  if (absorbed.query_tokens > 0) {
+    DecodeCall call = absorbed_call(absorbed);
+    const double queries = call.queries;
+    if (queries != deepest.query_tokens) {  // as many pairs, in requests like the one that has most of them
+      call.queries = deepest.query_tokens;
+      call.mean_kv = absorbed.pairs / (absorbed.requests * call.queries);
+    }
+    times.absorbed = decode_.time(call, machine_, false);
+    times.absorbed.seconds +=
+        (queries - call.queries) * absorbed.requests * (decode_.per_head_s * shape_.heads + decode_.per_token_s);
+  }
+  if (absorbed.requests > 1) {  // timed as if alike, which could be shorter than one of them
+    times.absorbed.seconds = std::max({times.absorbed.seconds, absorbed_s(longest), absorbed_s(deepest)});
+  }
+  if (expanded.prompts > 0) times.expanded = prefill_.time(expanded, chunk_shape_, machine_);
+  if (before > 0) times.expansion_s = expansion_.at(before).seconds;
+  return times;
+}
+
+/// Beside others a chunk takes less than alone, absorbed or expanded, so that what is faster alone need not be so in
+/// the step: whatever is not clearly so is tried as both. Of what an engine does by length the longest time counts, of
+/// what it may choose the shortest.
+AttentionTimes::ChunkTimes AttentionTimes::chunk_times(const StepWork& work) const {
+  bool near = false, selects = false;
+  each_chunk(work, [&](const PrefillChunk& c) {
+    near = near || near_switch(c);
+    selects = selects || c.selects;
+  });
+  const auto longest = [&](double selecting) {
+    ChunkTimes times = chunk_times(work, {1, selecting});
+    for (const double beyond : {0.9, 0.8, 0.7}) {
+      if (!near) break;
+      const ChunkTimes other = chunk_times(work, {beyond, selecting});
+      if (other.seconds() > times.seconds()) times = other;
+    }
+    return times;
+  };
+  ChunkTimes times = longest(1);
+  if (!selects) return times;
+  for (const double selecting : {0.0, std::numeric_limits<double>::infinity()}) {
+    const ChunkTimes other = longest(selecting);
+    if (other.seconds() < times.seconds()) times = other;
+  }
+  return times;
+}
+
 /// Decoding and verifying requests and short chunks are absorbed; other chunks are expanded, behind the expansion of
 /// what is cached of them already (the up projection of their own tokens is a linear layer of the step). Fixed times
 /// are those of all that surrounds attention in a block, which a step runs once for all its tokens: the longest one
@@ -253,40 +362,21 @@ void AttentionTimes::add_latent(const StepWork& work, KnownLengths* known, Add&&
     surround_s = std::max(t0_s, surround_s);
     add(t);
   };
-  const auto absorb = [&](double requests, double query_tokens, double kv_bytes, double pairs) {
-    if (query_tokens <= 0) return;
-    const DecodeCall call{requests, shape_.heads,    kv_bytes,        pairs / query_tokens,
-                          0,        shape_.kv_heads, shape_.head_dim, query_tokens / requests};
-    launch(decode_.time(call, machine_, false), decode_.t0_s);
+  const auto absorb = [&](const AttentionWork& w) {
+    if (w.query_tokens > 0) launch(decode_.time(absorbed_call(w), machine_, false), decode_.t0_s);
   };
   if (reads_full_kv(work.decode)) {
     const double mean_kv = work.decode.pairs / work.decode.query_tokens;
     launch({between_lengths(work.decode.number_of_requests(), mean_kv, known), true}, decode_.t0_s);
   } else {
-    absorb(work.decode.number_of_requests(), work.decode.query_tokens, kv_per_layer(work.decode.kv_bytes),
-           work.decode.pairs);
+    absorb(work.decode);
   }
-  absorb(work.verify.number_of_requests(), work.verify.query_tokens, kv_per_layer(work.verify.kv_bytes),
-         work.verify.pairs);
+  absorb(work.verify);
   if (work.chunks.empty() && work.prefill.query_tokens <= 0) return;
-  AttentionWork shorter;
-  TiledCall expanded;
-  double before = 0;
-  each_chunk(work, [&](const PrefillChunk& c) {
-    if (c.tokens <= decode_.chunks_up_to) {
-      shorter.requests += c.alike;
-      shorter.query_tokens += c.alike * c.tokens;
-      shorter.kv_bytes += c.alike * (c.before + c.tokens) * kv_bytes_per_token_;
-      shorter.pairs += c.alike * c.tokens * (c.before + (c.tokens + 1) / 2);
-    } else {
-      prefill_.add_chunk(expanded, c.tokens, c.before, chunk_shape_, c.alike);
-      before += c.alike * c.before;
-    }
-  });
-  absorb(shorter.requests, shorter.query_tokens, shorter.kv_bytes, shorter.pairs);
-  if (expanded.prompts <= 0) return;
-  launch(prefill_.time(expanded, chunk_shape_, machine_), prefill_.t0_s);
-  if (before > 0) add({expansion_.at(before).seconds, false});
+  const ChunkTimes chunks = chunk_times(work);
+  if (chunks.absorbed.seconds > 0) launch(chunks.absorbed, decode_.t0_s);
+  if (chunks.expanded.seconds > 0) launch(chunks.expanded, prefill_.t0_s);
+  if (chunks.expansion_s > 0) add({chunks.expansion_s, false});
 }
 
 SplitTime AttentionTimes::time(const StepWork& work, double decode_flops_s, double verify_flops_s,
@@ -296,12 +386,8 @@ SplitTime AttentionTimes::time(const StepWork& work, double decode_flops_s, doub
     sum.seconds += t.seconds;
     if (t.memory_bound) sum.memory_bound_s += t.seconds;
   };
-  if (latent_) {
-    add_latent(work, known, add);
-  } else if (one_launch(work)) {
-    add(mixed(work));
-  } else {
-    const bool decode_tiled = tiled(work.decode), verify_tiled = tiled(work.verify);
+  const bool decode_tiled = tiled(work.decode), verify_tiled = tiled(work.verify);
+  const auto add_requests = [&] {
     if (work.decode.query_tokens > 0 && !decode_tiled) {
       const FormTime t = decode(work.decode, work.decode.bytes_read(further_query_share_), known);
       add(work.decode.queries_each() > 1 ? at_least(t, decode_flops_s) : t);
@@ -309,6 +395,19 @@ SplitTime AttentionTimes::time(const StepWork& work, double decode_flops_s, doub
     if (work.verify.query_tokens > 0 && !verify_tiled) {
       add(at_least(decode(work.verify, work.verify.kv_bytes, known), verify_flops_s));
     }
+  };
+  if (latent_) {
+    add_latent(work, known, add);
+  } else if (one_launch(work)) {
+    // Chunks in it make it no shorter than the requests' own launches would be without them.
+    if (work.prefill.query_tokens > 0) add_requests();
+    const FormTime together = mixed(work);
+    if (together.seconds >= sum.seconds) {
+      sum = {};
+      add(together);
+    }
+  } else {
+    add_requests();
     if (work.prefill.query_tokens > 0 || decode_tiled || verify_tiled) add(prefill(work));
   }
   return {sum.seconds * layers_, sum.memory_bound_s * layers_};
@@ -322,7 +421,9 @@ bool AttentionTimes::within_domain(const StepWork& work) const {
   if (decode_.valid_to > 0 && streamed > decode_.valid_to) return false;
   if (!decode_tiled && has_grid_ && work.decode.number_of_requests() > grid_.requests_to) return false;
   double longest = 0;
-  each_chunk(work, [&](const PrefillChunk& c) { longest = std::max(longest, c.before + c.tokens); });
+  each_chunk(work, [&](const PrefillChunk& c) {
+    if (c.unattended <= 0) longest = std::max(longest, c.before + c.tokens);
+  });
   if (decode_tiled) longest = std::max(longest, work.decode.longest_kv);
   if (verify_tiled) longest = std::max(longest, work.verify.longest_kv);
   const double valid_to = shared ? mixed_.valid_to : prefill_.valid_to;

@@ -46,6 +46,16 @@ double blend(double a, double b, double p) {
   return high * std::exp2(std::log2(1 + std::exp2(p * std::log2(ratio))) / p);
 }
 
+namespace {
+
+/// The next whole number. Where a step is cut into shares, what would be one is so but for rounding.
+double whole(double x) {
+  constexpr double kRounding = 1e-12;
+  return std::ceil(x * (1 - kRounding));
+}
+
+}  // namespace
+
 double CachedStream::miss_share(double bytes, const Machine& machine) const {
   if (l2_efficiency <= 0 || machine.l2_bytes <= 0 || bytes <= 0) return 1;
   const double x = std::log(bytes / (l2_share * machine.l2_bytes)) / l2_width;
@@ -161,15 +171,18 @@ double DecodeForm::walked(double stream_s, const DecodeCall& call, const Machine
     parts = std::min(std::max(1.0, keys / walk.least_keys), std::max(1.0, fills));
   }
   const double even = parts == fills ? 1 : units * parts / machine.multiprocessors;  // not a wave more by rounding
-  const double waves = even < 1 ? 1 : even + walk.wave_quantisation * (std::ceil(even) - even);
+  const double waves = even < 1 ? 1 : even + walk.wave_quantisation * (whole(even) - even);
   const double key_bytes = call.kv_bytes / (units * keys);  // fewer where the KV is held in few bits
   const double bytes_per_s = walk.sm_bandwidth * stream.bandwidth_efficiency * machine.memory_bytes_per_s;
-  const double row_tiles = group > kRows ? std::ceil(group / kRows) : 1;
+  const double row_tiles = group > kRows ? whole(group / kRows) : 1;
   const double flops = 4 * kRows * row_tiles * call.head_dim;
   const double key_s =
       machine.multiprocessors * std::max(key_bytes / bytes_per_s, flops / (walk.efficiency * machine.bf16_flops_per_s));
   double seconds = blend(stream_s, waves * (keys / parts * key_s + walk.unit_s), walk.blend_power);
-  if (parts > 1) seconds += walk.join_s * even * group;
+  if (parts > 1 && walk.join_s > 0) {  // and one wave, of which whole walks are another way
+    seconds =
+        std::min(seconds + walk.join_s * even * group, blend(stream_s, keys * key_s + walk.unit_s, walk.blend_power));
+  }
   if (group > 1 && call.kv_heads > 1 && call.requests > 1) seconds += walk.regroup_s;
   return seconds;
 }
@@ -205,11 +218,13 @@ namespace {
 
 constexpr double kActivationBytes = 2;  // bf16 queries and outputs
 
-void add(TileLoad& load, double tiles, double mean, double longest, double shortest) {
-  load.shortest = load.tiles > 0 ? std::min(load.shortest, shortest) : shortest;
-  load.longest = std::max(load.longest, longest);
-  load.tiles += tiles;
-  load.tokens += tiles * mean;
+void add(TiledCall& call, double tiles, double mean, double longest, double shortest) {
+  call.longest = std::max(call.longest, longest);
+  auto at = call.tiles.begin();
+  while (at != call.tiles.end() && at->shortest > shortest) ++at;
+  if (at == call.tiles.end() || at->shortest < shortest) at = call.tiles.insert(at, TileLoad{0, 0, shortest});
+  at->tiles += tiles;
+  at->tokens += tiles * mean;
 }
 
 }  // namespace
@@ -217,9 +232,11 @@ void add(TileLoad& load, double tiles, double mean, double longest, double short
 void TiledForm::add_chunk(TiledCall& call, double tokens, double before, const HeadShape& shape, double chunks) const {
   const double group = packs_groups ? shape.heads / shape.kv_heads : 1;
   const double tile_tokens = tile_rows / group;
-  const double rows = std::ceil(tokens / tile_tokens);
+  const double rows = whole(tokens / tile_tokens);
   const double mean = before + (rows + 1) * tile_tokens / 2;  // causal: half of the chunk's own keys
-  add(call.chunks, chunks * rows * shape.heads / group, mean, before + tokens, before + std::min(tile_tokens, tokens));
+  const double tiles = chunks * rows * shape.heads / group;
+  add(call, tiles, mean, before + tokens, before + std::min(tile_tokens, tokens));
+  call.chunk_walk += tiles * mean;
   call.prompts += chunks;
   call.tokens += chunks * tokens;
   call.written_bytes += chunks * 2 * bytes_per_element(kv) * tokens * shape.kv_heads * shape.head_dim;
@@ -231,19 +248,25 @@ void TiledForm::add_chunk(TiledCall& call, double tokens, double before, const H
 void TiledForm::add_decodes(TiledCall& call, double requests, double query_tokens, double mean_kv, double longest,
                             double kv_bytes, const HeadShape& shape) const {
   if (requests <= 0) return;
-  const double rows = std::ceil(query_tokens / tile_rows);
+  const double rows = whole(query_tokens / tile_rows);
   const double mean = std::max(mean_kv + decode_overhead_tokens, 0.0);
-  add(call.requests, requests * rows * shape.heads, mean, std::max(mean, longest + decode_overhead_tokens), mean);
+  add(call, requests * rows * shape.heads, mean, std::max(mean, longest + decode_overhead_tokens), mean);
   call.stream_bytes += kv_bytes;
   call.decodes += requests;
   call.widest_tiles = std::max(call.widest_tiles, rows);
 }
 
 /// Tokens that the busiest multiprocessor walks through, overheads included.
-double TiledForm::walked(const TileLoad& load, double overhead, double multiprocessors) const {
-  const double even = load.tiles / multiprocessors;
-  const double average = (load.tokens + load.tiles * overhead) / multiprocessors;
-  return average + wave_quantisation * (std::ceil(even) - even) * (load.shortest + overhead);
+double TiledForm::walked(const TiledCall& call, double overhead, double multiprocessors) const {
+  double tiles = 0, tokens = 0, most = 0;
+  for (const TileLoad& load : call.tiles) {
+    tiles += load.tiles;
+    tokens += load.tokens;
+    const double even = tiles / multiprocessors;
+    const double average = (tokens + tiles * overhead) / multiprocessors;
+    most = std::max(most, average + wave_quantisation * (whole(even) - even) * (load.shortest + overhead));
+  }
+  return most;
 }
 
 FormTime TiledForm::time(const TiledCall& call, const HeadShape& shape, const Machine& machine) const {
@@ -256,20 +279,12 @@ FormTime TiledForm::time(const TiledCall& call, const HeadShape& shape, const Ma
   const double token_s =
       4 * tile_rows * shape.head_dim * machine.multiprocessors / (reached * machine.bf16_flops_per_s);
   const double overhead = overhead_tokens + tile_s / token_s;
-  double load = 0;
-  if (call.requests.tiles > 0 && call.chunks.tiles > 0) {
-    const TileLoad both{call.chunks.tiles + call.requests.tiles, call.chunks.tokens + call.requests.tokens, 0,
-                        std::min(call.chunks.shortest, call.requests.shortest)};
-    load = walked(both, overhead, machine.multiprocessors);
-  }
-  // Tiles of one kind fill what the other's last wave leaves idle, but never shorten it.
-  load = std::max({load, walked(call.chunks, overhead, machine.multiprocessors),
-                   walked(call.requests, overhead, machine.multiprocessors)});
-  const double longest = (std::max(call.chunks.longest, call.requests.longest) + overhead) * longest_factor;
+  const double load = walked(call, overhead, machine.multiprocessors);
+  const double longest = (call.longest + overhead) * longest_factor;
   double compute_s = token_s * blend(load, longest, blend_power);
   if (power_droop > 0) {
     constexpr double kLong = 1e-3;
-    const double flops = 4 * tile_rows * shape.head_dim * call.chunks.tokens;
+    const double flops = 4 * tile_rows * shape.head_dim * call.chunk_walk;
     compute_s *= 1 + power_droop * std::log2(1 + flops / machine.bf16_flops_per_s / kLong);
   }
   if (uneven_group_share > 0 && shape.uneven_groups()) compute_s *= 1 + uneven_group_share;
@@ -277,7 +292,7 @@ FormTime TiledForm::time(const TiledCall& call, const HeadShape& shape, const Ma
   double stream_s = 0;
   if (call.stream_bytes > 0) {
     const double group = shape.heads / shape.kv_heads;
-    const double passes = std::ceil(std::max(group * call.decodes / machine.multiprocessors, 1.0));
+    const double passes = whole(std::max(group * call.decodes / machine.multiprocessors, 1.0));
     // Read once from HBM, and again by the heads of later waves, from L2 where one KV head of all requests fits.
     const double again = (std::min(passes, group) - 1) * stream.reread(call.stream_bytes / shape.kv_heads, machine);
     stream_s = stream.seconds(call.stream_bytes, machine, true) + again * shape.kv_heads;
@@ -286,16 +301,15 @@ FormTime TiledForm::time(const TiledCall& call, const HeadShape& shape, const Ma
   const double empty_s = call.decodes * shape.heads * (call.widest_tiles - 1) * empty_tile_s;
   const double size_s = blend(compute_s, stream_s, blend_power) + io_s;
   double seconds = (t0_s + empty_s) + size_s;
-  const double longest_kv = std::max(call.chunks.longest, call.requests.longest);
   if (per_doubling_s > 0) {
     constexpr double kShortKv = 1024;
-    seconds += per_doubling_s * std::log2(1 + longest_kv / kShortKv);
+    seconds += per_doubling_s * std::log2(1 + call.longest / kShortKv);
   }
   seconds += per_token_s * call.tokens;
   if (write_efficiency > 0) seconds += call.written_bytes / (write_efficiency * machine.memory_bytes_per_s);
   seconds += call.tokens * write_block_s / machine.multiprocessors;
   if (machine.as_measured && call.prompts > 0) {
-    seconds *= correction.at({call.prompts * shape.heads, longest_kv, shape.head_dim, shape.heads / shape.kv_heads});
+    seconds *= correction.at({call.prompts * shape.heads, call.longest, shape.head_dim, shape.heads / shape.kv_heads});
   }
   return {seconds, stream_s + io_s >= compute_s};
 }

@@ -1,6 +1,7 @@
 // What an operator's time depends on of the machine under it.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -172,7 +173,8 @@ struct DecodeCall {
 /// How decode attention is spread over the multiprocessors: one walks through the KV of one request and KV head, or
 /// through one of the parts it is split into where there are fewer of them than multiprocessors. With U parts in all
 /// and keys in each: waves(U / multiprocessors) x (unit_s + keys x the slower of reading and of arithmetic), blended
-/// with the stream of all KV; parts are joined at `join_s` each and query head.
+/// with the stream of all KV; parts are joined at `join_s` each and query head. Where joining takes longer than it
+/// saves, walks stay whole.
 struct SplitWalk {
   double sm_bandwidth = 0;  ///< of one multiprocessor, as a multiple of its share of eta BW; 0: no such bound
   double efficiency = 1;    ///< of its share of the bf16 peak, query heads of a group in rows of 16
@@ -222,24 +224,24 @@ struct DecodeForm {
 // requests together. Queries are cut into tiles of rows, a tile of one head goes to one multiprocessor and walks
 // through the keys it attends to.
 
-/// Tiles of one kind within a launch.
+/// Tiles within a launch.
 struct TileLoad {
   double tiles = 0;
   double tokens = 0;    ///< sum over tiles of the KV tokens they walk through
-  double longest = 0;   ///< of any tile
   double shortest = 0;  ///< of any tile: what an idle multiprocessor could still have taken
 };
 
 /// What one launch has to do on one GPU for one layer; filled by TiledForm::add_chunk and add_decodes.
 struct TiledCall {
-  TileLoad chunks;
-  TileLoad requests;         ///< decoding and verifying
-  double chunk_bytes = 0;    ///< queries, outputs and KV of chunks
-  double stream_bytes = 0;   ///< KV of decoding requests
-  double decodes = 0;        ///< decoding requests in the launch
-  double widest_tiles = 1;   ///< tiles of the longest chunk: the grid every request gets
-  double prompts = 0;        ///< chunks in the launch
-  double tokens = 0;         ///< of the chunks, new ones
+  boost::container::small_vector<TileLoad, 8> tiles;  ///< of chunks and requests, the longest `shortest` first
+  double chunk_walk = 0;                              ///< KV tokens that the chunks' tiles walk through
+  double longest = 0;                                 ///< of any tile, of requests with their overhead
+  double chunk_bytes = 0;                             ///< queries, outputs and KV of chunks
+  double stream_bytes = 0;                            ///< KV of decoding requests
+  double decodes = 0;                                 ///< decoding requests in the launch
+  double widest_tiles = 1;                            ///< tiles of the longest chunk: the grid every request gets
+  double prompts = 0;                                 ///< chunks in the launch
+  double tokens = 0;                                  ///< of the chunks, new ones
   double written_bytes = 0;  ///< keys and values of the chunks' own tokens, put into their pages
 };
 
@@ -263,13 +265,14 @@ struct HeadShape {
 [[nodiscard]] HeadShape absorbed_shape(const MlaShape& mla, double heads);
 [[nodiscard]] HeadShape expanded_shape(const MlaShape& mla, double heads);
 
-/// With T tiles of rate r = efficiency x peak / multiprocessors each: average load A = (tile_tokens + T w0) /
-/// multiprocessors, critical path C = (longest + w0) longest_factor, both in tokens walked, 4 rows head_dim FLOPs each;
-/// t = t0 + blend(blend(A + quantised idle, C), KV of decodes) + chunk bytes / (io BW) + empty tiles + written bytes /
-/// (write BW) + tokens write_block / multiprocessors: another kernel puts new keys and values into pages, a block a
-/// token however few the bytes (vLLM's reshape_and_cache). The KV of
-/// decoding requests is read once per `group` heads that run together; heads of a group that run at different times
-/// read it again when a head's KV does not fit L2.
+/// Tiles that are short fill what the last wave of longer ones leaves idle, and never shorten it: of all tiles from a
+/// length on, the load that is largest counts. With T tiles of rate r = efficiency x peak / multiprocessors each:
+/// average load A = (tile_tokens + T w0) / multiprocessors, critical path C = (longest + w0) longest_factor, both in
+/// tokens walked, 4 rows head_dim FLOPs each; t = t0 + blend(blend(A + quantised idle, C), KV of decodes) + chunk bytes
+/// / (io BW) + empty tiles + written bytes / (write BW) + tokens write_block / multiprocessors: another kernel puts new
+/// keys and values into pages, a block a token however few the bytes (vLLM's reshape_and_cache). The KV of decoding
+/// requests is read once per `group` heads that run together; heads of a group that run at different times read it
+/// again when a head's KV does not fit L2.
 struct TiledForm {
   NumberFormat kv = NumberFormat::bf16;
   std::string kernels;  ///< as of linear layers
@@ -309,7 +312,7 @@ struct TiledForm {
   [[nodiscard]] FormTime time(const TiledCall& call, const HeadShape& shape, const Machine& machine) const;
 
  private:
-  [[nodiscard]] double walked(const TileLoad& load, double overhead, double multiprocessors) const;
+  [[nodiscard]] double walked(const TiledCall& call, double overhead, double multiprocessors) const;
 };
 
 // Kernels that pass over data once with hardly any arithmetic: norms, rotary embedding, activation, quantising.

@@ -19,6 +19,7 @@ LeftOut left_out(const LlmSpec& model, std::int64_t tensor_parallel, const StepW
 
 LayerWork::LayerWork(const LlmSpec& model)
     : window_(model.window),
+      latent_(model.attention == AttentionKind::mla),
       token_bytes_(static_cast<double>(model.kv_bytes_per_token())),
       full_bytes_(static_cast<double>(model.full_part().kv_bytes_per_token())),
       window_bytes_(static_cast<double>(model.window_part().kv_bytes_per_token())) {}
@@ -43,28 +44,31 @@ AttentionWork LayerWork::window(AttentionWork work) const {
 
 PrefillChunk LayerWork::pieces(double tokens, double pairs) const {
   const double piece = std::min(tokens, static_cast<double>(window_.tokens));
-  return {piece, std::max(pairs / tokens - (piece + 1) / 2, 0.0), tokens / piece};
+  return {.tokens = piece, .before = std::max(pairs / tokens - (piece + 1) / 2, 0.0), .alike = tokens / piece};
 }
 
-/// Kernels of a chunk whose tokens attend to selected ones run over the latents, as those of decoding do: it becomes
-/// one of the requests with several query tokens. Chunks that nothing is left out of are as in other layers.
-void LayerWork::absorb_long_chunks(StepWork& part) const {
-  if (part.chunks.empty() && part.prefill.query_tokens > 0) {
-    const double n = part.prefill.query_tokens;
-    part.chunks.push_back({n, std::max(part.prefill.pairs / n - (n + 1) / 2, 0.0)});
+/// A chunk whose tokens attend to selected ones runs as decoding does. Over latents AttentionTimes has it so; over
+/// heads it becomes one of the requests with several query tokens. Chunks that nothing is left out of are as in other
+/// layers.
+void LayerWork::absorb_long_chunks(const AttentionWork& all, StepWork& part) const {
+  if (part.chunks.empty() && all.query_tokens > 0) {
+    const double n = all.query_tokens;
+    part.chunks.push_back({.tokens = n, .before = std::max(all.pairs / n - (n + 1) / 2, 0.0)});
   }
-  const auto most = static_cast<double>(window_.tokens);
   std::vector<PrefillChunk> whole;
-  for (const PrefillChunk& c : part.chunks) {
-    if (c.before + c.tokens <= most) {
+  for (PrefillChunk c : part.chunks) {
+    c.selects = true;
+    c.unread = window_.unread(c.before, c.tokens);
+    c.unattended = window_.unattended(c.before, c.tokens);
+    if (latent_ || c.unattended <= 0) {
       whole.push_back(c);
       continue;
     }
     AttentionWork moved;
     moved.query_tokens = c.tokens;
     moved.requests = 1;
-    moved.kv_bytes = std::max(c.before + c.tokens - window_.unread(c.before, c.tokens), 0.0) * window_bytes_;
-    moved.pairs = c.tokens * (c.before + (c.tokens + 1) / 2) - window_.unattended(c.before, c.tokens);
+    moved.kv_bytes = std::max(c.before + c.tokens - c.unread, 0.0) * window_bytes_;
+    moved.pairs = c.tokens * (c.before + (c.tokens + 1) / 2) - c.unattended;
     part.verify.add(moved, c.alike);
     part.prefill.add(moved, -c.alike);
   }
@@ -86,7 +90,7 @@ StepWork LayerWork::in_window_layers(const StepWork& work) const {
   part.verify = window(work.verify);
   part.prefill = window(work.prefill);
   if (window_.kind == WindowKind::selected) {
-    absorb_long_chunks(part);
+    absorb_long_chunks(work.prefill, part);
     return part;
   }
   for (PrefillChunk& c : part.chunks) {

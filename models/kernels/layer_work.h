@@ -25,17 +25,19 @@ class LayerWork {
   /// As LlmSpec::full_part() sees it.
   [[nodiscard]] StepWork in_full_layers(const StepWork& work) const;
   /// As LlmSpec::window_part() sees it: a chunk that is longer than the window is cut into pieces of the window's
-  /// length, each behind so many tokens that all its pairs are there; of selected tokens it is a request with as many
-  /// query tokens.
+  /// length, each behind so many tokens that all its pairs are there. Of selected tokens one over heads is a request
+  /// with as many query tokens, and one over latents says what is left out of it.
   [[nodiscard]] StepWork in_window_layers(const StepWork& work) const;
 
  private:
   [[nodiscard]] AttentionWork full(AttentionWork work) const;
   [[nodiscard]] AttentionWork window(AttentionWork work) const;
-  void absorb_long_chunks(StepWork& part) const;
+  /// `all`: the prompts' work in all layers.
+  void absorb_long_chunks(const AttentionWork& all, StepWork& part) const;
   [[nodiscard]] PrefillChunk pieces(double tokens, double pairs) const;
 
   WindowLayers window_;
+  bool latent_;
   double token_bytes_, full_bytes_, window_bytes_;  // of a token: in all layers, and in those of each kind
 };
 

@@ -237,8 +237,10 @@ LinearTimes::LinearTimes(const KernelProfile& profile, const LlmSpec& model, con
   const auto streamed_s = [&](double tokens) { return experts_streamed_s(model, parallel, machine, tokens); };
   const std::vector<LinearShape> shared = shared_expert_shapes(model, gpus);
   const bool ranks_share = experts != nullptr && parallel.attention_data > 1;
+  const std::vector<LinearShape> not_shared(shapes.begin(), shapes.end() - std::ssize(shared));  // those come last
   body_ = TokenCurve([&](double tokens) {
-    if (experts == nullptr || ranks_share) return time_of(shapes, tokens);
+    if (ranks_share) return time_of(not_shared, tokens);
+    if (experts == nullptr) return time_of(shapes, tokens);
     const bool beside = tokens <= kSharedExpertsBesideRouted;
     return with_routed(time_of(shapes, tokens), routed_time(tokens), beside ? time_of(shared, tokens).seconds : 0,
                        streamed_s(tokens));

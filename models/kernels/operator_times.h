@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -126,9 +127,14 @@ class LinearTimes {
 
   /// All layers but the LM head, for `tokens` > 0 tokens of a rank and `all_tokens` of all ranks.
   [[nodiscard]] SplitTime body(double tokens, double all_tokens) const {
-    if (routed_.empty()) return body_.at(tokens);
-    const bool beside = !shared_.empty() && tokens <= kSharedExpertsBesideRouted;
-    return with_routed(body_.at(tokens), routed_.at(all_tokens), beside ? shared_.at(tokens).seconds : 0,
+    SplitTime body = body_.at(tokens);
+    if (routed_.empty()) return body;
+    if (shared_.empty()) return with_routed(body, routed_.at(all_tokens), 0, 0);
+    const SplitTime shared = shared_.at(tokens);
+    body.seconds += shared.seconds;
+    body.memory_bound_s += shared.memory_bound_s;
+    const bool beside = tokens <= kSharedExpertsBesideRouted;
+    return with_routed(body, routed_.at(all_tokens), beside ? shared.seconds : 0,
                        beside ? streamed_.at(all_tokens).seconds : 0);
   }
   /// The LM head for `tokens` > 0 positions.
@@ -147,8 +153,8 @@ class LinearTimes {
   }
 
   TokenCurve body_;
-  // Where ranks share the routed experts, those by the tokens of all ranks; the shared ones, which are in body_, by
-  // those of a rank; and experts_streamed_s. Empty: all of it is in body_, or there are none.
+  // Where ranks share the routed experts, those by the tokens of all ranks; the shared ones by those of a rank; and
+  // experts_streamed_s. Empty: all of it is in body_, or there are none.
   TokenCurve routed_, shared_, streamed_;
   TokenCurve head_;
   double valid_to_ = 0;
@@ -250,6 +256,25 @@ class AttentionTimes {
   [[nodiscard]] FormTime prefill(const StepWork& work) const;
   template <class Add>
   void add_latent(const StepWork& work, KnownLengths* known, Add&& add) const;
+  [[nodiscard]] DecodeCall absorbed_call(const AttentionWork& work) const;
+  [[nodiscard]] double absorbed_s(const AttentionWork& work) const;
+  [[nodiscard]] double expanded_s(const PrefillChunk& chunk) const;
+  /// Just above the length from which on chunks are expanded.
+  [[nodiscard]] bool near_switch(const PrefillChunk& chunk) const;
+  /// Times what expanding a chunk takes alone is compared: with the chunks that are absorbed by their length, and with
+  /// absorbing it where both ways are open.
+  struct Margins {
+    double beyond = 1, selecting = 1;
+  };
+  [[nodiscard]] std::optional<AttentionWork> absorbed_part(const PrefillChunk& chunk, const Margins& margins) const;
+  /// Of a latent layer's chunks.
+  struct ChunkTimes {
+    FormTime absorbed, expanded;
+    double expansion_s = 0;  ///< of what is cached of those that are expanded
+    [[nodiscard]] double seconds() const { return absorbed.seconds + expanded.seconds + expansion_s; }
+  };
+  [[nodiscard]] ChunkTimes chunk_times(const StepWork& work, const Margins& margins) const;
+  [[nodiscard]] ChunkTimes chunk_times(const StepWork& work) const;
 
   static constexpr double kLengthStep = 32;
 

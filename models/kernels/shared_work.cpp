@@ -15,30 +15,35 @@ double largest_share(double n, double ranks) {
   return n > 0 ? std::ceil(n / ranks) / n : 1 / ranks;
 }
 
-/// The rank whose chunks have most tokens, and these and their query-key pairs as shares of all.
+/// A rank's chunks, and their tokens and query-key pairs as shares of all.
 struct ChunkShare {
   std::size_t rank = 0;
   double tokens = 1, pairs = 1;
 };
 
-ChunkShare fullest_rank(const StepWork& work, std::size_t ranks) {
+double pairs_of(const PrefillChunk& c) {
+  return c.tokens * (c.before + (c.tokens + 1) / 2);
+}
+
+ChunkShare share_of(const StepWork& work, std::size_t rank, std::size_t ranks) {
   const std::vector<PrefillChunk>& chunks = work.chunks;
   if (chunks.empty() || work.prefill.query_tokens <= 0) return {};
-  std::size_t fullest = 0;
-  double most = -1, pairs_of_most = 0;
-  for (std::size_t rank = 0; rank < std::min(ranks, chunks.size()); ++rank) {
-    double tokens = 0, pairs = 0;
-    for (std::size_t i = rank; i < chunks.size(); i += ranks) {
-      const double of_these = chunks[i].alike * chunks[i].tokens;
-      tokens += of_these;
-      pairs += of_these * (chunks[i].before + (chunks[i].tokens + 1) / 2);
-    }
-    if (tokens <= most) continue;
-    fullest = rank;
-    most = tokens;
-    pairs_of_most = pairs;
+  double tokens = 0, pairs = 0;
+  for (std::size_t i = rank; i < chunks.size(); i += ranks) {
+    tokens += chunks[i].alike * chunks[i].tokens;
+    pairs += chunks[i].alike * pairs_of(chunks[i]);
   }
-  return {fullest, most / work.prefill.query_tokens, work.prefill.pairs > 0 ? pairs_of_most / work.prefill.pairs : 1};
+  return {rank, tokens / work.prefill.query_tokens, work.prefill.pairs > 0 ? pairs / work.prefill.pairs : 1};
+}
+
+/// The rank whose chunks have most tokens.
+ChunkShare fullest_rank(const StepWork& work, std::size_t ranks) {
+  ChunkShare fullest = share_of(work, 0, ranks);
+  for (std::size_t rank = 1; rank < std::min(ranks, work.chunks.size()); ++rank) {
+    const ChunkShare share = share_of(work, rank, ranks);
+    if (share.tokens > fullest.tokens) fullest = share;
+  }
+  return fullest;
 }
 
 /// Passes that the requests and chunks of the rank that has most fill, and those of the mean rank.
@@ -56,6 +61,17 @@ Passes passes(const StepWork& work, const Parallelism& parallel) {
   return {std::clamp(most, 1.0, stages), std::clamp((decode + verify + chunks) / ranks, 1.0, stages)};
 }
 
+/// What prompts put on a rank, for one of `passes`.
+void put_chunks(const StepWork& work, const ChunkShare& share, std::size_t ranks, double passes, StepWork& rank) {
+  rank.prefill = scaled(work.prefill, share.tokens / passes);
+  rank.prefill.pairs = work.prefill.pairs * share.pairs / passes;
+  rank.chunks.clear();
+  for (std::size_t i = share.rank; i < work.chunks.size(); i += ranks) {
+    rank.chunks.push_back(work.chunks[i]);
+    rank.chunks.back().alike /= passes;
+  }
+}
+
 }  // namespace
 
 SharedWork shared_work(const StepWork& work, const Parallelism& parallel) {
@@ -64,20 +80,40 @@ SharedWork shared_work(const StepWork& work, const Parallelism& parallel) {
   const Passes pass = passes(work, parallel);
   s.microbatches = pass.fullest;
   s.tokens = work.tokens() / pass.mean;
+  if (parallel.pipeline > 1 && !work.chunks.empty()) {  // the pass of a chunk has all of it, beside other ranks' work
+    double largest = 0;
+    for (const PrefillChunk& c : work.chunks) largest = std::max(largest, c.tokens);
+    const double others = work.decode.number_of_requests() + work.verify.number_of_requests() +
+                          static_cast<double>(work.chunks.size()) - 1;
+    s.tokens = std::max(s.tokens, largest + std::min(others, ranks - 1));
+  }
   s.rank.decode = scaled(work.decode, largest_share(work.decode.number_of_requests(), ranks) / s.microbatches);
   s.rank.verify = scaled(work.verify, largest_share(work.verify.number_of_requests(), ranks) / s.microbatches);
   const auto stride = static_cast<std::size_t>(parallel.attention_data);
   const ChunkShare chunks = fullest_rank(work, stride);
-  s.rank.prefill = scaled(work.prefill, chunks.tokens / s.microbatches);
-  s.rank.prefill.pairs = work.prefill.pairs * chunks.pairs / s.microbatches;
-  for (std::size_t i = chunks.rank; i < work.chunks.size(); i += stride) {
-    s.rank.chunks.push_back(work.chunks[i]);
-    s.rank.chunks.back().alike /= s.microbatches;
-  }
+  put_chunks(work, chunks, stride, s.microbatches, s.rank);
   s.rank.logit_tokens = work.logit_tokens * largest_share(work.logit_tokens, ranks) / s.microbatches;
   s.rank.sampled = work.sampled * largest_share(work.sampled, ranks) / s.microbatches;
   s.rank.extra_gpu_s = work.extra_gpu_s;
+  for (std::size_t rank = 0; rank < std::min(stride, work.chunks.size()); ++rank) {
+    if (rank == chunks.rank) continue;
+    s.others.push_back(s.rank);
+    put_chunks(work, share_of(work, rank, stride), stride, s.microbatches, s.others.back());
+  }
   return s;
+}
+
+StepWork one_chunk(const StepWork& work, const PrefillChunk& chunk) {
+  StepWork one;
+  one.prefill = scaled(work.prefill, pairs_of(chunk) / work.prefill.pairs);
+  one.prefill.query_tokens = chunk.tokens;
+  one.prefill.requests = 1;
+  one.chunks.push_back(chunk);
+  one.chunks.back().alike = 1;
+  one.logit_tokens = std::min(work.logit_tokens, 1.0);
+  one.sampled = std::min(work.sampled, 1.0);
+  one.extra_gpu_s = work.extra_gpu_s;
+  return one;
 }
 
 double rank_tokens(const StepWork& work, const Parallelism& parallel) {

@@ -2,6 +2,8 @@
 // way.
 #pragma once
 
+#include <vector>
+
 #include "models/kernels/step_work.h"
 #include "models/llm/parallelism.h"
 
@@ -9,9 +11,10 @@ namespace kvsim::models {
 
 /// A step's work as its ranks and stages see it.
 struct SharedWork {
-  StepWork rank;            ///< of the rank that has most: each pass that it runs
-  double tokens = 0;        ///< of all ranks in that pass
-  double microbatches = 1;  ///< passes that the step is cut into
+  StepWork rank;                   ///< of the rank that has most tokens: each pass that it runs
+  double tokens = 0;               ///< of all ranks in that pass
+  double microbatches = 1;         ///< passes that the step is cut into
+  std::vector<StepWork> others{};  ///< of other ranks with chunks, whose attention may take longer
 };
 
 /// Requests are spread evenly over ranks, so that the one with most has a whole one more or none; chunks are dealt to
@@ -20,6 +23,9 @@ struct SharedWork {
 /// where ranks have fewer than stages, the passes in which all of them have a request are the ones that count for the
 /// experts.
 [[nodiscard]] SharedWork shared_work(const StepWork& work, const Parallelism& parallel);
+
+/// One of the step's chunks, alone in a pass. Precondition: the step has prompts.
+[[nodiscard]] StepWork one_chunk(const StepWork& work, const PrefillChunk& chunk);
 
 /// The tokens of SharedWork::rank.
 [[nodiscard]] double rank_tokens(const StepWork& work, const Parallelism& parallel);

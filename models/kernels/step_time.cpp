@@ -496,8 +496,32 @@ StepTime StepTimer::time(const StepWork& work, const TokenTime& by_tokens, Known
   if (parallel_.tensor_only()) return time_of(work, by_tokens, known);
   const SharedWork shared = shared_work(work, parallel_);
   StepTime t = time_of(shared.rank, by_tokens, known);
-  if (parallel_.pipeline > 1 && shared.tokens > 0) add_stages(shared, t);
+  for (const StepWork& other : shared.others) {
+    const StepTime of_other = time_of(other, by_tokens, known);
+    if (of_other.total_s > t.total_s) t = of_other;
+  }
+  if (parallel_.pipeline > 1 && shared.tokens > 0) {
+    add_stages(shared, t);
+    if (shared.microbatches > 1) wait_for_chunks(work, t);
+  }
   return t;
+}
+
+/// Passes are timed as equal parts of the step. A chunk goes through the stages whole, so that a step takes no less
+/// than the largest chunk: that of most tokens, or of most context.
+void StepTimer::wait_for_chunks(const StepWork& work, StepTime& t) const {
+  const auto by = [&work](const auto& size) {
+    return std::max_element(work.chunks.begin(), work.chunks.end(),
+                            [&size](const PrefillChunk& a, const PrefillChunk& b) { return size(a) < size(b); });
+  };
+  const auto longest = by([](const PrefillChunk& c) { return c.tokens; });
+  const auto deepest = by([](const PrefillChunk& c) { return c.tokens * (c.before + c.tokens / 2); });
+  for (auto chunk = longest; chunk != work.chunks.end(); chunk = chunk == deepest ? work.chunks.end() : deepest) {
+    const SharedWork alone{one_chunk(work, *chunk), chunk->tokens};
+    StepTime of_chunk = time_of(alone.rank, token_time_of(alone.rank, alone.tokens), nullptr);
+    add_stages(alone, of_chunk);
+    if (of_chunk.total_s > t.total_s) t = of_chunk;
+  }
 }
 
 void StepTimer::add_stages(const SharedWork& shared, StepTime& t) const {
@@ -505,7 +529,8 @@ void StepTimer::add_stages(const SharedWork& shared, StepTime& t) const {
   const double bytes = rank.tokens() * static_cast<double>(model_.hidden) * kCarriedBytes;
   PipelinePass pass;
   pass.tail_s = t.head_s + t.gathering_s + profile_.iteration_overhead_s.value +
-                sampler_s(rank.sampled > 0 ? rank.sampled : rank.logit_tokens) + t.launch_s + rank.extra_gpu_s;
+                sampler_s(rank.sampled > 0 ? rank.sampled : rank.logit_tokens) + rank.extra_gpu_s;
+  if (is_captured(profile_, rank)) pass.tail_s += t.launch_s;  // else every stage launches its own kernels
   pass.layers_s = t.total_s - pass.tail_s;
   for (const Sends& sends : sends_) {
     if (sends.number <= 0) continue;

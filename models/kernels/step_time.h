@@ -119,6 +119,7 @@ class StepTimer {
   void add_linear(const StepWork& rank, double all_tokens, StepTime& time) const;
   /// What all layers take in one pass becomes what a step of the whole pipeline takes.
   void add_stages(const SharedWork& shared, StepTime& time) const;
+  void wait_for_chunks(const StepWork& work, StepTime& time) const;
   /// Layers that are alike to attention.
   struct AttentionLayers {
     AttentionLayers() = default;

@@ -57,7 +57,10 @@ inline void leave_out(AttentionWork& work, const WindowLayers& window, double be
 struct PrefillChunk {
   double tokens = 0;
   double before = 0;
-  double alike = 1;  ///< so many of them
+  double alike = 1;       ///< so many of them
+  bool selects = false;   ///< in layers that attend to selected tokens
+  double unread = 0;      ///< of the KV tokens, those that such layers do not read
+  double unattended = 0;  ///< of the pairs, those that they leave out
 };
 
 /// One forward pass of the batch.

@@ -216,6 +216,35 @@ TEST(DecodeForm, OneMultiprocessorWalksThroughOneKvHeadUnlessItIsSplit) {
   EXPECT_NEAR(f.time(many, small_machine(), false).seconds, 2 * 66 + 5, 1e-6);
 }
 
+TEST(DecodeForm, WalksStayWholeWhereJoiningTakesLongerThanItSaves) {
+  DecodeForm f;
+  f.stream.bandwidth_efficiency = 1;
+  f.walk = {.sm_bandwidth = 1, .efficiency = 1, .wave_quantisation = 1, .unit_s = 2, .least_keys = 1};
+  f.walk.join_s = 10;
+  double before = 0;
+  for (double requests = 1; requests <= 20; ++requests) {  // on ten multiprocessors: nine requests were split by 10/9
+    const DecodeCall call{requests, 1, requests * 400, 100, 0, 1, 1};
+    const double seconds = f.time(call, small_machine(), false).seconds;
+    EXPECT_GE(seconds, before) << requests;
+    before = seconds;
+    if (requests != 9 && requests != 10) continue;
+    DecodeForm unsplit = f;
+    unsplit.walk.least_keys = 1000;
+    EXPECT_EQ(seconds, unsplit.time(call, small_machine(), false).seconds) << requests;
+  }
+}
+
+TEST(DecodeForm, SharesOfAStepAreWholeRequestsWhateverTheRounding) {
+  DecodeForm f;
+  f.stream.bandwidth_efficiency = 1;
+  f.walk = {.sm_bandwidth = 1, .efficiency = 1, .wave_quantisation = 1, .unit_s = 2, .least_keys = 1000};
+  const auto seconds = [&](double requests, double queries) {
+    return f.time({requests, 16, 4000, 100, 0, 1, 1, queries}, small_machine(), false).seconds;
+  };
+  EXPECT_NEAR(seconds(std::nextafter(10, 11), 1), seconds(10, 1), 1e-9);
+  EXPECT_NEAR(seconds(10, std::nextafter(4, 5)), seconds(10, 4), 1e-9);
+}
+
 TEST(DecodeForm, PartsThatFillTheGpuAreOneWaveWhateverTheRounding) {
   DecodeForm f;
   f.stream.bandwidth_efficiency = 1;
@@ -246,8 +275,9 @@ TEST(TiledForm, AChunkWalksThroughWhatIsThereAndHalfOfItself) {
   const TiledForm f = plain_tiles(5);
   TiledCall call;
   f.add_chunk(call, 100, 1000, kOneHead);
-  EXPECT_DOUBLE_EQ(call.chunks.tiles, 20);
-  EXPECT_DOUBLE_EQ(call.chunks.tokens, 20 * (1000 + 52.5));
+  ASSERT_EQ(call.tiles.size(), 1U);
+  EXPECT_DOUBLE_EQ(call.tiles.front().tiles, 20);
+  EXPECT_DOUBLE_EQ(call.tiles.front().tokens, 20 * (1000 + 52.5));
   // Balanced: 20 tiles over ten multiprocessors, 1052.5 tokens each; the longest tile alone takes 1100 x 0.2 = 220 s.
   EXPECT_NEAR(f.time(call, kOneHead, small_machine()).seconds, 0.2 * 2 * 1052.5, 0.1);
   EXPECT_FALSE(f.time(call, kOneHead, small_machine()).memory_bound);
@@ -271,6 +301,25 @@ TEST(TiledForm, ShortRequestsFillIdleMultiprocessors) {
   TiledCall both = alone;
   f.add_decodes(both, 9, 1, 100, 100, 0, kOneHead);
   EXPECT_NEAR(f.time(alone, kOneHead, small_machine()).seconds, f.time(both, kOneHead, small_machine()).seconds, 1e-6);
+}
+
+TEST(TiledForm, ShortChunksFillWhatLongOnesLeaveIdleAndNeverShortenThem) {
+  TiledForm f = plain_tiles(5);
+  f.wave_quantisation = 1;
+  TiledCall alone;
+  f.add_chunk(alone, 5, 10'000, kOneHead);
+  const double long_s = f.time(alone, kOneHead, small_machine()).seconds;
+  TiledCall behind = alone, before;
+  f.add_chunk(behind, 40, 0, kOneHead);
+  f.add_chunk(before, 40, 0, kOneHead);
+  f.add_chunk(before, 5, 10'000, kOneHead);
+  EXPECT_NEAR(f.time(behind, kOneHead, small_machine()).seconds, long_s, 1e-6);
+  EXPECT_EQ(f.time(before, kOneHead, small_machine()).seconds, f.time(behind, kOneHead, small_machine()).seconds);
+  // As many long ones as there are multiprocessors, and one more: another wave.
+  TiledCall full;
+  f.add_chunk(full, 5, 10'000, kOneHead, 10);
+  f.add_chunk(full, 5, 10'000, kOneHead);
+  EXPECT_NEAR(f.time(full, kOneHead, small_machine()).seconds / long_s, 2, 0.03);  // the blend's rounding
 }
 
 TEST(TiledForm, MoreOfAnythingNeverTakesLess) {

@@ -138,16 +138,34 @@ TEST_F(LatentTimes, TheRotaryEmbeddingIsInTheForm) {
 
 TEST_F(LatentTimes, ShortChunksAreAbsorbedAndLongOnesExpanded) {
   profile_.fitted.latent_decode_attention.front().chunks_up_to = 512;
-  StepWork at;
+  StepWork at, just_above;
+  add_chunk(just_above, 513, 1000);
   add_chunk(at, 512, 1000);
   const DecodeCall call{1, 16, 1512 * kTokenBytes, 1000 + 256.5, 0, 1, 544, 512};
   EXPECT_NEAR(layer_s(at) / decode().time(call, machine_, false).seconds, 1, 1e-9);
+  EXPECT_NEAR(layer_s(just_above) / layer_s(at), 1, 1e-9) << "expanded it would be done sooner than 512 tokens";
   StepWork above;
-  add_chunk(above, 513, 0);
+  add_chunk(above, 2049, 0);
   const HeadShape shape = expanded_shape(model_.mla, 16);
   TiledCall tiles;
-  prefill().add_chunk(tiles, 513, 0, shape);
+  prefill().add_chunk(tiles, 2049, 0, shape);
   EXPECT_NEAR(layer_s(above) / prefill().time(tiles, shape, machine_).seconds, 1, 1e-9);
+}
+
+TEST_F(LatentTimes, LayersThatSelectTokensTakeTheFasterWayAndNeverLessForMore) {
+  model_ = catalogue_.model("deepseek-v3.2");
+  gpu_ = catalogue_.gpu("b200");
+  profile_ = catalogue_.profile("b200-vllm");  // whose engine expands chunks of all lengths
+  const StepTimer step = timer(8);
+  double before_s = 0;
+  for (double before = 1900; before < 2300; before += 7) {
+    StepWork work;
+    add_chunk(work, 16, before);
+    leave_out(work.prefill, model_.window, before, 16);
+    const double s = step.time(work).attention_s;
+    EXPECT_GE(s, before_s * 0.999) << before;
+    before_s = s;
+  }
 }
 
 TEST_F(LatentTimes, EarlierContextIsExpandedAgain) {

@@ -165,18 +165,19 @@ TEST(Selected, AStepReadsAllKeysAndTheSelectedLatents) {
   }
 }
 
-TEST(Selected, ALongChunkIsARequestOfAsManyQueries) {
+TEST(Selected, ALongChunkOverLatentsSaysWhatIsLeftOut) {
   const LlmSpec m = sparse();
   StepWork w;
   w.prefill = {400, 1000.0 * 64, 400 * 600 + 400 * 401 / 2, 1};
   w.chunks = {{400, 600}};
   leave_out(w.prefill, m.window, 600, 400);
   const StepWork part = LayerWork(m).in_window_layers(w);
-  EXPECT_TRUE(part.chunks.empty());
-  EXPECT_EQ(part.prefill.query_tokens, 0);
-  EXPECT_EQ(part.verify.query_tokens, 400);
-  EXPECT_EQ(part.verify.pairs, 400 * 100);
-  EXPECT_EQ(part.verify.kv_bytes, 1000 * 48) << "together they choose all";
+  ASSERT_EQ(part.chunks.size(), 1U);
+  EXPECT_TRUE(part.chunks.front().selects);
+  EXPECT_EQ(part.chunks.front().unattended, 400 * 600 + 400 * 401 / 2 - 400 * 100);
+  EXPECT_EQ(part.chunks.front().unread, 0) << "together they choose all";
+  EXPECT_EQ(part.prefill.pairs, 400 * 100);
+  EXPECT_EQ(part.prefill.kv_bytes, 1000 * 48);
   StepWork short_one;
   short_one.prefill = {60, 60.0 * 64, 60 * 61 / 2, 1};
   short_one.chunks = {{60, 0}};

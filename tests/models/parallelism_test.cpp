@@ -55,6 +55,46 @@ TEST(SharedWork, AChunkIsOnOneRank) {
   EXPECT_DOUBLE_EQ(rank_tokens(w, cut(8, 1)), 170);
 }
 
+// The rank with most tokens is not the slowest where another one's chunk has far more context.
+TEST(SharedSteps, WaitForTheRankWhoseAttentionIsSlowest) {
+  static const Catalogue catalogue = Catalogue::built_in();
+  const GpuSpec gpu = catalogue.gpu("h200");
+  const LlmSpec model = catalogue.model("qwen3-32b");
+  const StepTimer timer(gpu, catalogue.link(gpu.peer_link), catalogue.profile("h200-vllm"), model, cut(2, 4));
+  const auto chunks = [](std::vector<PrefillChunk> all) {
+    StepWork w;
+    for (const PrefillChunk& c : all) {
+      w.prefill.query_tokens += c.tokens;
+      w.prefill.pairs += c.tokens * (c.before + (c.tokens + 1) / 2);
+    }
+    w.chunks = std::move(all);
+    return w;
+  };
+  const double deep_s = timer.time(chunks({{512, 60'000}})).attention_s;
+  EXPECT_EQ(timer.time(chunks({{512, 60'000}, {513, 0}})).attention_s, deep_s);
+  EXPECT_EQ(timer.time(chunks({{513, 0}, {512, 60'000}})).attention_s, deep_s);
+}
+
+// A pipeline's passes are alike, but no stage has a part of a chunk; and each stage launches its own kernels.
+TEST(SharedSteps, OfAPipelineWaitForTheLargestChunkAndShareLaunches) {
+  static const Catalogue catalogue = Catalogue::built_in();
+  const GpuSpec gpu = catalogue.gpu("h200");
+  const LlmSpec model = catalogue.model("qwen3-32b");
+  KernelProfile profile = catalogue.profile("h200-vllm");
+  const auto step = [&](double requests, double tokens) {
+    StepWork w = decoding(requests, 500, static_cast<double>(model.kv_bytes_per_token()));
+    w.chunks = {{tokens, 0}};
+    w.prefill = {tokens, 0, tokens * (tokens + 1) / 2, 1};
+    w.logit_tokens += 1;
+    return StepTimer(gpu, catalogue.link(gpu.peer_link), profile, model, cut(4, 1, 1, 2)).time(w);
+  };
+  EXPECT_GE(step(1, 4096).total_s, step(0, 4096).total_s * (1 - 1e-9));
+  profile.launch.kernel_s.value = 1e-4;  // so that launching decides: half of it in each of two stages
+  const StepTime one = step(0, 1024), two = step(64, 1024);
+  EXPECT_GT(two.launch_s, 0.5 * two.total_s);
+  EXPECT_LT(two.total_s, 1.2 * one.total_s);
+}
+
 RC_GTEST_PROP(SharedWork, NoRankHasMoreThanAllAndTheFullestHasTheMeanOrMore, ()) {
   const double requests = *rc::gen::inRange(1, 500);
   const Parallelism p = cut(1, *rc::gen::inRange(1, 65), 1, *rc::gen::inRange(1, 9));
