@@ -16,7 +16,6 @@ import json
 import math
 import pathlib
 import random
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -31,7 +30,7 @@ SCENARIO = """name: fleet {number}
 model: llama-3.1-8b
 cluster:
   gpu:
-    type: {{base: {gpu}, memory_bandwidth: {bandwidth} GB/s, bf16_peak: {peak} TFLOP/s}}
+    type: {{base: {gpu}, memory_bandwidth: {bandwidth} GB/s, bf16_peak: {peak} TFLOP/s, fp8_peak: {fp8} TFLOP/s}}
   host: {{memory: {memory} GB}}
 workload:
   arrivals: {{rate: 1/s}}
@@ -53,9 +52,9 @@ run: {{duration: 2 min, warmup: 20 s, seed: {seed}}}
 def scenario(seed, number):
     """The scenario of a fleet, and about how many replicas it shall have."""
     draw = random.Random(f"{seed} {number}")
+    gpu, bandwidth, peak = draw.choice(GPUS), round(draw.uniform(800, 6000)), round(draw.uniform(250, 2000))
     text = SCENARIO.format(
-        number=number, seed=number + 1, gpu=draw.choice(GPUS), bandwidth=round(draw.uniform(800, 6000)),
-        peak=round(draw.uniform(250, 2000)), memory=draw.choice([16, 32, 64, 128, 256]), context=draw.choice([500, 1000, 2000, 4000]),
+        number=number, seed=number + 1, gpu=gpu, bandwidth=bandwidth, peak=peak, fp8=2 * peak, memory=draw.choice([16, 32, 64, 128, 256]), context=draw.choice([500, 1000, 2000, 4000]),
         output=draw.choice([50, 100, 200]), turns=draw.choice([4, 8, 12]), growth=draw.choice([100, 300, 1000]),
         think=draw.choice([5, 15, 30]), ttft_percentile=draw.choice(PERCENTILES), ttft=draw.choice([500, 1000, 2000]),
         tpot_percentile=draw.choice(PERCENTILES), tpot=draw.choice([25, 40, 60]))
@@ -82,8 +81,9 @@ def above(kvsim, path, rate, replicas, minutes):
         shares = run["slo"]["percentiles"]
         margins.append(min(100 * share - int(p[1:]) for p, share in shares.items()))
         requests += run["requests"]["completed"]
-    mean = statistics.mean(margins)
-    return mean, mean - T_QUANTILE * statistics.stdev(margins) / math.sqrt(len(margins)), requests
+    mean = sum(margins) / len(margins)
+    variance = sum((m - mean) ** 2 for m in margins) / (len(margins) - 1)
+    return mean, mean - T_QUANTILE * math.sqrt(variance / len(margins)), requests
 
 
 def fleet(kvsim, seed, number, minutes, folder):

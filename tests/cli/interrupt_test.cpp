@@ -128,7 +128,7 @@ TEST_F(InterruptTest, WhatOneReplicaSustainsIsWrittenBeforeFleetsAreSized) {
                "--set", "decode={policy: full_kv}", "--set", "schedule={max_requests: 8}", "--rate", "100000/s",
                "--jobs", "1", "--out", "kept"},
               {"", folder()});
-  const std::string path = folder() + "/kept/result.json";
+  const std::string path = folder() + "/kept/result.md";  // the last one written
   while (!std::filesystem::exists(path)) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   ::kill(child.id(), SIGKILL);
   child.wait();

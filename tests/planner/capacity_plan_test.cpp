@@ -313,49 +313,47 @@ std::vector<std::string> stored_sessions(std::vector<std::string> more = {}) {
   return sets;
 }
 
-// Poisson arrivals split by session: 16 replicas of 40 are as the 40 are.
-TEST(Capacity, OfAFleetOfSessionsASubsetIsSimulated) {
+/// A fleet by short runs, where one replica sustains 2 sessions/s.
+Fleet fleet_of(const scenario::Scenario& s, double sessions_per_s) {
+  FleetOptions fleet;
+  fleet.required_rate = sessions_per_s;
+  fleet.replica_rate = 2;
+  fleet.replica_fails_at = 2.1;
+  return size_fleet(s, fleet, quick_probe(), models::PriceTable::built_in());
+}
+
+// Poisson arrivals split by session: 16 replicas of 20 are as the 20 are, in three runs that have more replicas than
+// four of one. One replica less has a load at which one fails, and is not simulated.
+TEST(FleetOfSessions, IsAsASubsetOfIt) {
   const auto s = quick_chat(stored_sessions());
   EXPECT_EQ(s.serving.cluster.router, "session");
   EXPECT_TRUE(independent_replicas(s));
   EXPECT_EQ(simulated_replicas(s, 16), 16);
-  EXPECT_EQ(simulated_replicas(s, 40), kSubsetReplicas);
-  CapacityRequest request;
-  request.rate = 40 * quick_plan(stored_sessions()).configurations.front().rate_per_replica();
-  const CapacityPlan plan = quick_plan(stored_sessions(), request);
-  const Fleet& fleet = *plan.configurations.front().fleet;
-  EXPECT_NEAR(static_cast<double>(fleet.needed), 40, 2);
-  EXPECT_TRUE(fleet.subset());
-  EXPECT_GT(fleet.probe->tiers.at("host").hit_rate(), 0.6);
-  const auto whole = quick_chat(stored_sessions({fmt::format("cluster.replicas={}", fleet.needed)}));
-  EXPECT_TRUE(probe_rate(whole, *request.rate, quick_probe()).passes);
+  const Fleet fleet = fleet_of(s, 40);
+  EXPECT_EQ(fleet.needed, 20);
+  EXPECT_EQ(fleet.simulated, kSubsetReplicas);
+  EXPECT_FALSE(fleet.fails);
+  ASSERT_TRUE(fleet.probe);
+  EXPECT_EQ(fleet.probe->attainment.observations, 3U);
+  EXPECT_DOUBLE_EQ(fleet.probe->rate, 32);
+  const Probe whole = probe_rate(quick_chat(stored_sessions({"cluster.replicas=20"})), 40, quick_probe());
+  EXPECT_NEAR(fleet.probe->tiers.at("host").hit_rate(), whole.tiers.at("host").hit_rate(), 0.02);
+  EXPECT_GT(whole.tiers.at("host").hit_rate(), 0.5);
+  EXPECT_NEAR(fleet.tokens_per_s, whole.tokens_per_s, 0.05 * whole.tokens_per_s);
 }
 
 // Spread over replicas a session finds its prompts on one in n of them: no smaller fleet speaks for a large one.
-TEST(Capacity, OfAFleetThatScattersSessionsNoEstimateIsMade) {
+// Without stored prompts there is nothing to find, and shared by all it is found everywhere.
+TEST(FleetOfSessions, ThatScattersThemIsNotEstimated) {
   const std::vector<std::string> scattered = stored_sessions({"cluster.router=least_loaded"});
   EXPECT_FALSE(independent_replicas(quick_chat(scattered)));
-  CapacityRequest request;
-  request.rate = 100 * quick_plan(scattered).configurations.front().rate_per_replica();
-  const CapacityPlan plan = quick_plan(scattered, request);
-  const Configuration& c = plan.configurations.front();
-  EXPECT_FALSE(c.fleet);
-  EXPECT_GT(c.rate_per_replica(), 0);
-  EXPECT_NE(c.no_fleet.find("router least_loaded sends the turns of a session to any replica"), std::string::npos)
-      << c.no_fleet;
-  EXPECT_EQ(plan.stopped, 0U);
-  // Without stored prompts there is nothing to find, and shared by all it is found everywhere.
-  for (const char* harmless : {"prefill=recompute", "cluster.host={memory: 40 GB, shared: true}"}) {
-    const auto s = harmless == std::string("prefill=recompute")
-                       ? quick_chat({kSessions, "cluster.router=least_loaded"})
-                       : quick_chat(stored_sessions({"cluster.router=least_loaded", harmless}));
-    FleetOptions fleet;
-    fleet.required_rate = 70;
-    fleet.replica_rate = 1;
-    ProbeOptions options = quick_probe();
-    options.replications = 2;
-    EXPECT_EQ(size_fleet(s, fleet, options, models::PriceTable::built_in()).unknown, "") << harmless;
-  }
+  const Fleet none = fleet_of(quick_chat(scattered), 140);
+  EXPECT_NE(none.unknown.find("router least_loaded sends the turns of a session to any replica"), std::string::npos)
+      << none.unknown;
+  EXPECT_FALSE(none.probe);
+  EXPECT_EQ(fleet_of(quick_chat({kSessions, "cluster.router=least_loaded"}), 140).needed, 70);
+  const auto shared = stored_sessions({"cluster.router=least_loaded", "cluster.host={memory: 40 GB, shared: true}"});
+  EXPECT_EQ(fleet_of(quick_chat(shared), 140).unknown, "");
 }
 
 TEST(Capacity, OfLargeFleetsASubsetIsSimulatedAtTheSameLoadPerReplica) {

@@ -67,9 +67,9 @@ void expect_added(const char* name, const engine::Sample& sum, const engine::Sam
   EXPECT_EQ(sum.max(), b.max()) << name;
 }
 
-void expect_added(const char* name, const std::vector<std::uint8_t>& sum, const std::vector<std::uint8_t>& a,
-                  const std::vector<std::uint8_t>& b) {
-  EXPECT_EQ(sum, (std::vector<std::uint8_t>{a.front(), b.front()})) << name;
+void expect_added(const char* name, const std::vector<serving::Verdict>& sum, const std::vector<serving::Verdict>& a,
+                  const std::vector<serving::Verdict>& b) {
+  EXPECT_EQ(sum, (std::vector<serving::Verdict>{a.front(), b.front()})) << name;
 }
 
 void expect_added(const char* name, const std::vector<std::uint64_t>& sum, const std::vector<std::uint64_t>& a,
