@@ -62,7 +62,7 @@ bool open(const Request& r) {
 
 void Judgement::arrived(Request& request, engine::SimTime now) {
   if (!config_.run.judge_until_s || now.seconds() >= *config_.run.judge_until_s) return;
-  request.judged = static_cast<std::int64_t>(measured_.verdicts.size());
+  request.judged = static_cast<std::int32_t>(measured_.verdicts.size());
   measured_.verdicts.push_back(miss_bits(Miss::unfinished));
 }
 

@@ -208,12 +208,10 @@ struct Request {
   bool ended_accepted = false;  ///< its last round gave no token of the verifier's own: all that was left was accepted
   std::uint16_t kind = 0;       ///< of ServingConfig::classes
   std::int32_t replica = -1;    ///< that serves it, from 0; -1: nodes of pools do
-  std::int32_t session = -1;    ///< as in RequestSpec
-  std::int32_t turn = 0;        ///< likewise
+  std::int32_t judged = -1;     ///< place in Measurements::verdicts; below 0: not judged
   std::int64_t prefill_target = 0;               ///< tokens whose KV must exist before decoding
   std::int64_t prefill_done = 0;                 ///< of which exist; while it waits, that may still be found
   std::int64_t recomputed = 0;                   ///< of these, computed again whole for a verification (FullKvSource)
-  std::int64_t judged = -1;                      ///< place in Measurements::verdicts; below 0: not judged
   std::uint64_t admission = 0;                   ///< order of the latest admission: the newest is preempted first
   std::int64_t in_host_tokens = 0;               ///< tokens whose full KV is in host memory or on its way there
   StoredPrefix prefix;                           ///< what of its prompt was loaded at the latest admission

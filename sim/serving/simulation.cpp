@@ -195,8 +195,7 @@ class Run {
     r.prompt = spec.prompt_tokens;
     r.output = spec.output_tokens;
     r.kind = static_cast<std::uint16_t>(spec.kind);
-    r.session = spec.session;
-    r.turn = spec.turn;
+    if (options_.requests) options_.requests->entered(id, spec);
     if (sessions_) sessions_->arrived(id, spec, at);
     if (!warming_up) judgement_.arrived(r, at);
     return r;

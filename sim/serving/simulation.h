@@ -71,6 +71,8 @@ class RequestWatcher {
   virtual ~RequestWatcher() = default;
   /// One arrives now, no earlier than those before it.
   virtual void arrived(engine::SimTime now) = 0;
+  /// One gets its Request::id. Called before finished().
+  virtual void entered(std::uint64_t /*id*/, const models::RequestSpec& /*spec*/) {}
   /// One that arrived then can never run: nothing more is said of it.
   virtual void refused(engine::SimTime arrival) = 0;
   /// `path`: ServingSystem::path_of.

@@ -17,6 +17,10 @@ void RequestTable::name_classes(const std::vector<serving::ClassConfig>& classes
   for (const serving::ClassConfig& one : classes) classes_.push_back(page::csv_field(one.name));
 }
 
+void RequestTable::entered(std::uint64_t id, const models::RequestSpec& spec) {
+  if (spec.session >= 0) turns_.emplace(id, std::pair{spec.session, spec.turn});
+}
+
 void RequestTable::refused(engine::SimTime arrival) {
   unfinished_.erase(unfinished_.find(arrival));
   write_those_due();
@@ -27,13 +31,17 @@ void RequestTable::finished(const serving::Request& r, std::string_view path) {
   const auto seconds = [](engine::SimTime t) { return fmt::format("{}.{:09}", t.ns / kSecond, t.ns % kSecond); };
   const auto number = [](std::int32_t n, std::int32_t none) { return n == none ? "" : fmt::format("{}", n); };
   const serving::TokenRecord& tokens = r.record;
+  const auto of_session = turns_.find(r.id);
+  const auto [session, turn] =
+      of_session == turns_.end() ? std::pair<std::int32_t, std::int32_t>{-1, 0} : of_session->second;
   waiting_.push(
       {r.arrival, r.id,
        fmt::format("{},{},{},{},{},{},{:.9f},{},{},{},{},{},{},{},{},{},{},{},{}\n", r.id, seconds(r.arrival), r.prompt,
                    r.output, seconds(tokens.first_token), seconds(tokens.last_token), tokens.largest_gap_s, path,
                    r.kv.found(), r.prefix.tokens, r.rounds(), tokens.drafted_tokens, tokens.accepted_tokens,
                    tokens.corrections, tokens.direct_tokens, r.kind < classes_.size() ? classes_[r.kind] : "",
-                   number(r.session, -1), number(r.turn, 0), number(r.replica, -1))});
+                   number(session, -1), number(turn, 0), number(r.replica, -1))});
+  if (of_session != turns_.end()) turns_.erase(of_session);
   unfinished_.erase(unfinished_.find(r.arrival));
   write_those_due();
 }

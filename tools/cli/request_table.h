@@ -6,6 +6,8 @@
 #include <queue>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sim/serving/simulation.h"
@@ -27,6 +29,7 @@ class RequestTable : public serving::RequestWatcher {
   /// Names of ServingConfig::classes, before the run begins.
   void name_classes(const std::vector<serving::ClassConfig>& classes);
   void arrived(engine::SimTime now) override { unfinished_.insert(now); }
+  void entered(std::uint64_t id, const models::RequestSpec& spec) override;
   void refused(engine::SimTime arrival) override;
   void finished(const serving::Request& request, std::string_view path) override;
   /// Writes the lines that wait for requests which will never finish.
@@ -45,9 +48,10 @@ class RequestTable : public serving::RequestWatcher {
   void write_those_due();
 
   std::ostream& out_;
-  std::vector<std::string> classes_;                                        // names, as fields of CSV
-  std::multiset<engine::SimTime> unfinished_;                               // by arrival
-  std::priority_queue<Line, std::vector<Line>, std::greater<>> waiting_{};  // for one that arrived before
+  std::vector<std::string> classes_;                                                // names, as fields of CSV
+  std::unordered_map<std::uint64_t, std::pair<std::int32_t, std::int32_t>> turns_;  // session and turn, by request
+  std::multiset<engine::SimTime> unfinished_;                                       // by arrival
+  std::priority_queue<Line, std::vector<Line>, std::greater<>> waiting_{};          // for one that arrived before
 };
 
 }  // namespace kvsim::cli
