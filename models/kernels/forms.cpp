@@ -166,10 +166,8 @@ double DecodeForm::walked(double stream_s, const DecodeCall& call, const Machine
   const double units = call.requests * call.kv_heads;
   const double keys = std::max(call.mean_kv, 1.0);
   const double fills = machine.multiprocessors / units;  // parts with which each multiprocessor has one
-  double parts = 1;
-  if (group > 1 || walk.splits_single_heads) {
-    parts = std::min(std::max(1.0, keys / walk.least_keys), std::max(1.0, fills));
-  }
+  const bool splits = (group > 1 || walk.splits_single_heads) && keys > walk.least_keys;
+  const double parts = splits ? std::min(keys / walk.least_keys, std::max(1.0, fills)) : 1;
   const double even = parts == fills ? 1 : units * parts / machine.multiprocessors;  // not a wave more by rounding
   const double waves = even < 1 ? 1 : even + walk.wave_quantisation * (whole(even) - even);
   const double key_bytes = call.kv_bytes / (units * keys);  // fewer where the KV is held in few bits
@@ -179,9 +177,11 @@ double DecodeForm::walked(double stream_s, const DecodeCall& call, const Machine
   const double key_s =
       machine.multiprocessors * std::max(key_bytes / bytes_per_s, flops / (walk.efficiency * machine.bf16_flops_per_s));
   double seconds = blend(stream_s, waves * (keys / parts * key_s + walk.unit_s), walk.blend_power);
-  if (parts > 1 && walk.join_s > 0) {  // and one wave, of which whole walks are another way
-    seconds =
-        std::min(seconds + walk.join_s * even * group, blend(stream_s, keys * key_s + walk.unit_s, walk.blend_power));
+  if (parts > 1) {
+    seconds += walk.join_s * even * group;
+  } else if (splits) {  // too many walks to be split, and no sooner done than the most that are
+    const double most_s = blend(stream_s * fills, keys * key_s + walk.unit_s, walk.blend_power);
+    seconds = std::max(seconds, most_s + walk.join_s * group);
   }
   if (group > 1 && call.kv_heads > 1 && call.requests > 1) seconds += walk.regroup_s;
   return seconds;

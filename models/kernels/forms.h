@@ -173,8 +173,8 @@ struct DecodeCall {
 /// How decode attention is spread over the multiprocessors: one walks through the KV of one request and KV head, or
 /// through one of the parts it is split into where there are fewer of them than multiprocessors. With U parts in all
 /// and keys in each: waves(U / multiprocessors) x (unit_s + keys x the slower of reading and of arithmetic), blended
-/// with the stream of all KV; parts are joined at `join_s` each and query head. Where joining takes longer than it
-/// saves, walks stay whole.
+/// with the stream of all KV; parts are joined at `join_s` each and query head. Walks that are
+/// too many to be split take no less than the most that are.
 struct SplitWalk {
   double sm_bandwidth = 0;  ///< of one multiprocessor, as a multiple of its share of eta BW; 0: no such bound
   double efficiency = 1;    ///< of its share of the bf16 peak, query heads of a group in rows of 16

@@ -216,22 +216,24 @@ TEST(DecodeForm, OneMultiprocessorWalksThroughOneKvHeadUnlessItIsSplit) {
   EXPECT_NEAR(f.time(many, small_machine(), false).seconds, 2 * 66 + 5, 1e-6);
 }
 
-TEST(DecodeForm, WalksStayWholeWhereJoiningTakesLongerThanItSaves) {
+TEST(DecodeForm, WalksTooManyToBeSplitTakeNoLessThanThoseThatAreJoined) {
   DecodeForm f;
   f.stream.bandwidth_efficiency = 1;
   f.walk = {.sm_bandwidth = 1, .efficiency = 1, .wave_quantisation = 1, .unit_s = 2, .least_keys = 1};
+  const auto seconds = [&f](double requests) {
+    return f.time({requests, 1, requests * 400, 100, 0, 1, 1}, small_machine(), false).seconds;
+  };
+  const double unsplit_s = seconds(10), two_waves_s = seconds(20);  // as many as multiprocessors, and twice as many
   f.walk.join_s = 10;
   double before = 0;
-  for (double requests = 1; requests <= 20; ++requests) {  // on ten multiprocessors: nine requests were split by 10/9
-    const DecodeCall call{requests, 1, requests * 400, 100, 0, 1, 1};
-    const double seconds = f.time(call, small_machine(), false).seconds;
-    EXPECT_GE(seconds, before) << requests;
-    before = seconds;
-    if (requests != 9 && requests != 10) continue;
-    DecodeForm unsplit = f;
-    unsplit.walk.least_keys = 1000;
-    EXPECT_EQ(seconds, unsplit.time(call, small_machine(), false).seconds) << requests;
+  for (double requests = 1; requests <= 20; ++requests) {
+    EXPECT_GE(seconds(requests), before) << requests;
+    before = seconds(requests);
   }
+  EXPECT_NEAR(seconds(10), unsplit_s + 10, 1e-9);
+  EXPECT_NEAR(seconds(20), two_waves_s, 1e-9) << "which take longer by themselves";
+  f.walk.least_keys = 100;
+  EXPECT_NEAR(seconds(10), unsplit_s, 1e-9) << "too short to be split at any number";
 }
 
 TEST(DecodeForm, SharesOfAStepAreWholeRequestsWhateverTheRounding) {
