@@ -41,21 +41,21 @@ constexpr const char* kConfig = R"({"model_type": "llama", "hidden_size": 4096, 
   "num_nextn_predict_layers": 1, "vocab_size": 128256})";
 
 TEST(DefaultRouter, KeepsSessionsTogetherWhereThereAreSome) {
-  const auto router = [](const Sets& sets) { return small_scenario(sets).serving.cluster.router; };
+  const auto router = [](const Sets& more) {
+    return small_scenario(with(full_kv(more), "prefill=recompute")).serving.cluster.router;
+  };
   const std::string sessions =
       "workload={arrivals: {rate: 1/s}, context: 1k tokens, output: 10 tokens, sessions: {turns: 2, growth: 9 tokens, "
-      "think_time: 1 s}}";
+      "think_time: 1 s, count: 3}}";
   EXPECT_EQ(router({}), "least_loaded");
-  EXPECT_EQ(router({sessions, "prefill=recompute", "decode={policy: full_kv}", "schedule={policy: fcfs}"}), "session");
-  EXPECT_EQ(router({sessions, "prefill=recompute", "decode={policy: full_kv}", "schedule={policy: fcfs}",
-                    "cluster.router=round_robin"}),
-            "round_robin");
+  EXPECT_EQ(router({sessions}), "session");
+  EXPECT_EQ(router({sessions, "cluster.router=round_robin"}), "round_robin");
   const TemporaryFolder folder;
-  folder.write("t.csv", "t,p,o,s\n0,100,5,a\n1,200,5,b\n4,300,5,a\n");
+  const std::string trace =
+      "workload={trace: {format: columns, path: " + folder.write("t.csv", "t,p,o,s\n0,100,5,a\n1,200,5,b\n4,300,5,a\n");
   const std::string columns = ", columns: {arrival: t, prompt: p, output: o, session: s, time: s}}}";
-  const std::string trace = "workload={trace: {format: columns, path: " + folder.path() + "/t.csv";
-  EXPECT_EQ(router({trace + ", sessions: true" + columns, "prefill=recompute"}), "session");
-  EXPECT_EQ(router({trace + columns, "prefill=recompute"}), "least_loaded");
+  EXPECT_EQ(router({trace + ", sessions: true" + columns}), "session");
+  EXPECT_EQ(router({trace + columns}), "least_loaded");
 }
 
 TEST(ModelConfig, IsTheModelOfAScenarioUnderTheKeysBesideIt) {
