@@ -83,13 +83,14 @@ TEST_F(DocumentsTest, Comparisons) {
 }
 
 TEST_F(DocumentsTest, Sweeps) {
-  expect_whole_kind("sweep", {{"sweep", "s.yaml", "--vary", "decode.draft_length=4,8", "--json"},
-                              {"sweep", "s.yaml", "--vary", "run.seed=1,2", "--set", "slo={ttft_p99: 1 h}", "--json"},
-                              {"sweep", "s.yaml", "--vary", "decode.policy=lossy,draft_verify", "--set",
-                               "schedule.policy=fcfs", "--json"},
-                              {"sweep", "s.yaml", "--vary", "decode.policy=lossy,draft_verify", "--set",
-                               "schedule.policy=fcfs", "--metric", "latency_s.tpot.mean", "--json"},
-                              {"sweep", "s.yaml", "--vary", "decode.draft_length=4,8", "--shard", "1/2", "--json"}});
+  expect_whole_kind(
+      "sweep",
+      {{"sweep", "s.yaml", "--vary", "decode.draft_length=4,8", "--json"},
+       {"sweep", "s.yaml", "--vary", "run.seed=1,2", "--set", "slo={ttft_p99: 1 h}", "--json"},
+       {"sweep", "s.yaml", "--vary", "decode.policy=lossy,draft_verify", "--set", "schedule.policy=fcfs", "--json"},
+       {"sweep", "s.yaml", "--vary", "decode.policy=lossy,draft_verify", "--set", "schedule.policy=fcfs", "--set",
+        "run.duration=30 s", "--metric", "latency_s.tpot.mean", "--json"},
+       {"sweep", "s.yaml", "--vary", "decode.draft_length=4,8", "--shard", "1/2", "--json"}});
 }
 
 TEST_F(DocumentsTest, Plans) {
