@@ -113,6 +113,7 @@ std::string output_words(const OutputQuality& q) {
 Candidate candidate_of(const Json& result, Asked asked) {
   Candidate c;
   c.behind = shortfall_of(result, asked);
+  c.missed = shortfall_of(result, {.objectives = true}).missed;
   c.quality = quality_of(result);
   c.usd_per_hour = number_at(result, "/cost/usd_per_hour");
   c.complexity = {!c.quality.lossless, count_at(result, "/complexity/mechanisms"),

@@ -46,6 +46,7 @@ struct Candidate {
   double half_width = kNone;  ///< of its 95 % interval; not a number: none is known
   std::string printed;        ///< the value as pages have it
   Shortfall behind;           ///< by what was asked for, whatever its figure; those with the least compete
+  double missed = 0;          ///< Shortfall::missed, whether or not objectives count among the candidates
   OutputQuality quality;
   bool baseline = false;  ///< what the others are compared with: no choice where another is as good an output
   double usd_per_hour = kNone;

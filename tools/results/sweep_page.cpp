@@ -255,8 +255,8 @@ std::vector<std::string> behind_for_quality(const Sweep& sweep, const FigureTabl
 std::string state_words(const FigureTable& figures, std::size_t row) {
   if (!figures.unsteady(row).empty()) return ", in no steady state";
   const double met = figures.at(row, "slo.attainment");
-  return figures.behind(row).missed > 0 ? fmt::format(", {} of whose requests meet the objectives", percent(met))
-                                        : std::string();
+  return figures.candidates()[row].missed > 0 ? fmt::format(", {} of whose requests meet the objectives", percent(met))
+                                              : std::string();
 }
 
 /// Which point is best, by what, and which others may as well be.
