@@ -267,7 +267,7 @@ class AttentionTimes {
     double beyond = 1, selecting = 1;
   };
   [[nodiscard]] std::optional<AttentionWork> absorbed_part(const PrefillChunk& chunk, const Margins& margins) const;
-  /// Of a latent layer's chunks.
+  /// The chunks of a latent layer.
   struct ChunkTimes {
     FormTime absorbed, expanded;
     double expansion_s = 0;  ///< of what is cached of those that are expanded

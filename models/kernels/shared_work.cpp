@@ -61,7 +61,7 @@ Passes passes(const StepWork& work, const Parallelism& parallel) {
   return {std::clamp(most, 1.0, stages), std::clamp((decode + verify + chunks) / ranks, 1.0, stages)};
 }
 
-/// What prompts put on a rank, for one of `passes`.
+/// The work that prompts put on a rank, for one of `passes`.
 void put_chunks(const StepWork& work, const ChunkShare& share, std::size_t ranks, double passes, StepWork& rank) {
   rank.prefill = scaled(work.prefill, share.tokens / passes);
   rank.prefill.pairs = work.prefill.pairs * share.pairs / passes;

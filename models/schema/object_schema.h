@@ -99,7 +99,7 @@ class ObjectSchema {
     table_.info.shorthand = key;
     return *this;
   }
-  /// What an unknown key is answered with, in place of the nearest key: "expected ...".
+  /// The answer to an unknown key, in place of the nearest key: "expected ...".
   ObjectSchema& unknown_keys(std::string expected) {
     table_.info.expected_keys = std::move(expected);
     return *this;

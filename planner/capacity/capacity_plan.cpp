@@ -103,7 +103,7 @@ class Evaluation {
     c.margin = margin_of(c);
   }
 
-  /// Of a configuration that sustains a rate.
+  /// Sizes the fleet of a configuration that sustains a rate.
   void size(Configuration& c) const {
     FleetOptions fleet;
     fleet.required_rate = *request_.rate;

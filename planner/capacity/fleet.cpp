@@ -100,7 +100,7 @@ std::string scattered_words(const scenario::Scenario& s) {
       kMostSimulatedReplicas, s.serving.cluster.router);
 }
 
-/// What a search for a fleet's size knows of fleets.
+/// The knowledge that a search for a fleet's size has of fleets.
 struct Fleets {
   std::int64_t most = kMostSimulatedReplicas;
   std::function<Probe(std::int64_t)> probe;

@@ -79,7 +79,7 @@ struct Purchase {
   double storage_gb = 0;
 };
 
-/// What `replicas` of this scenario are bought with: host memory as configured, whole (cluster.host.memory of each;
+/// The purchase for `replicas` of this scenario: host memory as configured, whole (cluster.host.memory of each;
 /// where nodes have a memory of their own, cluster.node.memory of the nodes that hold the replicas), and of what stores
 /// prompts every storage tier with a capacity, one of each where it is shared; storage without a capacity is not
 /// counted. The storage node of pools is host memory, bought once; one without a capacity is not counted.

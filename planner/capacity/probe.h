@@ -96,7 +96,7 @@ struct Probe {
   double tokens_per_s = 0;  ///< output tokens; NaN where no time was measured
   double ttft_p99_s = 0;    ///< of finished requests; NaN where there are none
   double tpot_p99_s = 0;    ///< of finished requests of two or more tokens; NaN where there are none
-  /// The same percentiles, but of the order that tightest() asks for; the 99th where it asks for all objectives.
+  /// The percentiles of the order that tightest() asks for; the 99th where it asks for all objectives.
   double ttft_asked_s = 0, tpot_asked_s = 0;
   bool sketched = false;  ///< one of these two is of more than engine::Sample::kExact requests
   BoundBy bound_by;

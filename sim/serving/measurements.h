@@ -203,7 +203,7 @@ struct Measurements {
   engine::Sample ttft_s, tpot_s, e2e_s;  ///< of the requests that finished in the measured part
   engine::Sample itl_s, round_gap_s;     ///< gaps that ended in the measured part
   std::uint64_t within_slo = 0;
-  /// Of the requests that finished in the measured part, those that met all limits of a percentile, by its number in
+  /// Requests that finished in the measured part and met all limits of a percentile, by its number in
   /// kSloPercentiles.
   std::array<std::uint64_t, kSloPercentiles.size()> within_percentile{};
   std::uint64_t good = 0;  ///< of within_slo, with a quality at or above the floor, if there is one: goodput

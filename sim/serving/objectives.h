@@ -14,7 +14,7 @@ namespace kvsim::serving {
 
 struct Request;
 
-/// What a request experienced, in seconds, by SloMetric.
+/// The times that a request experienced, in seconds, by SloMetric.
 struct Experience {
   double ttft_s = 0;
   double tpot_s = 0;
@@ -25,7 +25,7 @@ struct Experience {
 /// The objectives that a finished request missed: the bits of limits.
 Verdict missed_objectives(const SloConfig& slo, const Experience& experience);
 
-/// What is known of a request that has not finished.
+/// The verdict so far on a request that has not finished.
 struct Standing {
   Verdict missed = 0;  ///< objectives that it has missed whatever comes
   /// Percentiles that are not decided, with Miss::unfinished; 0 where nothing can come that changes the verdict (a TTFT

@@ -67,8 +67,8 @@ TEST(Replay, BeladyKnowsWhatComes) {
   EXPECT_EQ(replay(policy("belady"), 2, trace).hits, 2U);
 }
 
-// What a request has looked up is no longer wanted for it. Room for two; 1 and 8 are in. The request 2 comes next,
-// which the one after it wants, as it does 1: 8, which comes later, goes.
+// Blocks that a request has looked up are no longer wanted for it. Room for two; 1 and 8 are in. The request 2 comes
+// next, which the one after it wants, as it does 1: 8, which comes later, goes.
 TEST(ReplayChains, BeladyCountsLookupsRatherThanTouches) {
   const BlockChains chains = block_chains(
       std::vector{with_blocks({1, 8}), with_blocks({2}), with_blocks({2}), with_blocks({1, 9}), with_blocks({1, 8})});

@@ -343,7 +343,7 @@ TEST(StoreMoves, AChainLongerThanATierGoesOnInTheNext) {
   EXPECT_EQ(d.store->counts().unstored, 0U);
 }
 
-// The same without an SSD: the rest is lost, also while others load what they use.
+// There is no SSD: the rest is lost, also while others load what they use.
 TEST(StoreMoves, AChainLongerThanAllTiersKeepsItsBeginning) {
   StoreDriver d(store_of({host_tier(2 * kGigabyte)}));
   std::vector<ObjectId> chain;

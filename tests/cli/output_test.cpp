@@ -47,7 +47,7 @@ TEST_F(OutputTest, ARunThatRefusesEverythingSaysSo) {
       << r.err;
 }
 
-/// What writes a set into the folder "o", with the name of one of its files.
+/// A command that writes a set into the folder "o", with the name of one of its files.
 struct SetWriter {
   Words words;
   std::string file;
@@ -88,7 +88,7 @@ class SetsTest : public OutputTest {
   }
 };
 
-// What holds the lock here is this process.
+// The lock is held by this process.
 TEST_F(SetsTest, EveryCommandRefusesTheFolderThatAnotherProcessWritesInto) {
   std::filesystem::create_directory(folder() + "/o");
   const output::LockedFolder lock(folder() + "/o", "a");

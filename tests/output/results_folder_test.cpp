@@ -34,7 +34,7 @@ void write(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-/// What users see of a folder.
+/// The files of a folder that users see.
 Files files_in(const std::string& folder) {
   Files files;
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -82,8 +82,8 @@ class ResultsFolder : public ::testing::Test {
 
   [[nodiscard]] std::string in(const std::string& name) const { return path_ + "/" + name; }
 
-  /// What a process leaves that is killed when it has decided for kNew and moved the files of which `moved` has the
-  /// bit.
+  /// The folder that a process leaves which is killed when it has decided for kNew and moved the files of which `moved`
+  /// has the bit.
   void kill_in_swap(unsigned moved) {
     set_to(kNew);
     const std::string decided = text_of(in(".kvsim/manifest.json"));

@@ -112,7 +112,7 @@ TEST(Verdicts, WhatIsCertainOfAnUnfinishedRequest) {
   EXPECT_EQ(at(1.6).missed | at(1.6).open, 0U) << "its only objective is met, whatever comes";
 }
 
-// One that has missed the median's limit alone may still miss what is asked of 99 % of requests.
+// A request that has missed the median's limit alone may still miss what is asked of 99 % of requests.
 TEST(Verdicts, EveryPercentileIsDecidedByItsOwnLimits) {
   using serving::SloMetric;
   serving::SloConfig slo;

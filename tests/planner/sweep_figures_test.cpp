@@ -466,7 +466,8 @@ TEST(SweepPage, WithoutObjectivesNothingIsInSlo) {
   EXPECT_FALSE(has(headings("null"), "in SLO"));
 }
 
-/// Of a score with a floor of quality, by how much it is below that, and a share of requests that met the objectives.
+/// The shortfall of a score with a floor of quality, by how much it is below that, and a share of requests that met the
+/// objectives.
 std::string scored(const std::string& score, const std::string& below, const std::string& met = "1") {
   return quality("false", score) + fmt::format(R"(,"slo":{{"attainment":{},"below_quality_floor":{}}})", met, below);
 }

@@ -78,7 +78,7 @@ TEST(CapacityDecision, OfSessionsSaysRequestsRouterAndWhatAMonthCosts) {
   }
 }
 
-// What was done is no more than the best so far, with a fleet or without one.
+// The part that was done is the best so far, with a fleet or without one.
 TEST(CapacityDecision, OfAnInterruptedSearchIsTheBestSoFar) {
   planner::capacity::CapacityPlan plan = quick_plan();
   EXPECT_TRUE(results::capacity_decision(plan).front().starts_with("One replica of"));

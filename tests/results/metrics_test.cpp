@@ -119,7 +119,7 @@ TEST(Metrics, BelowTheFloorOfQualityIsWhatTheMeanScoreLacks) {
   EXPECT_DOUBLE_EQ(slo_of(classes, 0.75)[below].get<double>(), 0.2);
 }
 
-// Of 100 requests 40 miss the median's limit, 3 that of p99, and 2 of these both.
+// 40 of 100 requests miss the median's limit, 3 that of p99, and 2 of these both.
 TEST(Metrics, EveryPercentileOfObjectivesHasItsShare) {
   serving::Measurements m;
   m.measured_s = 1;

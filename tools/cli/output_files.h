@@ -76,7 +76,7 @@ class PendingStream {
   std::unique_ptr<State> state_;
 };
 
-/// What a set of files is besides its files.
+/// Properties of a set of files besides its files.
 struct SetTraits {
   std::vector<std::string> timed = {};  ///< of these the contents differ between equal runs: they hold wall-clock times
   std::string journal = {};             ///< a file beside them that the command appends to while it runs
@@ -96,7 +96,8 @@ class OutputFolder {
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
 
-  /// What goes again while no result is in it, in this order: the lock, and the folders that had to be made.
+  /// The entries that are removed while no result is in it, in this order: the lock, and the folders that had to be
+  /// made.
   [[nodiscard]] std::span<const std::string> made() const { return made_; }
   /// Writes all the files ({name, contents}) as one set: the folder holds the earlier set or this one, whenever the
   /// process ends. Throws OutputError, and schema::InputError, and writes none, where one that the constructor was not

@@ -95,7 +95,7 @@ Manifest parsed(const std::string& path, const std::string& text) {
   }
 }
 
-/// What a writer puts in place of a damaged manifest does not depend on it.
+/// The manifest that replaces a damaged one does not depend on it.
 Manifest manifest_or_none(const std::string& path) {
   try {
     const auto text = text_of(path);
@@ -184,7 +184,7 @@ bool lacks_locks(int error) {
   return error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP || error == EINVAL;
 }
 
-/// What is wrong with a set; empty where it is whole.
+/// The fault of a set in words; empty where it is whole.
 std::string what_is_wrong(const std::string& folder, const FileSet& set) {
   const auto is_there = [&folder](const std::string& name) {
     std::error_code error;

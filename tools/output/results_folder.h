@@ -74,7 +74,7 @@ class FolderLock {
 
   /// Whether the file system has locks; without them another process may write there, too.
   [[nodiscard]] bool is_alone() const { return alone_; }
-  /// What the lock adds to the folder, in the order in which it goes again.
+  /// The entries that the lock adds to the folder, in the order in which it goes again.
   [[nodiscard]] const std::vector<std::string>& traces() const { return traces_; }
 
  private:

@@ -58,7 +58,7 @@ planner::capacity::Load capacity_load(const planner::capacity::CapacityPlan& pla
 /// The requests/s that so many sessions/s bring; none where the load is none of sessions.
 [[nodiscard]] std::optional<double> requests_of_sessions(const scenario::Scenario& scenario, double sessions_per_s);
 
-/// What an hour's price comes to in a month of models::kHoursPerMonth.
+/// The price of an hour as that of a month of models::kHoursPerMonth.
 [[nodiscard]] double usd_per_month(double usd_per_hour);
 /// "$101,470".
 [[nodiscard]] std::string whole_dollars(double usd);

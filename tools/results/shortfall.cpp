@@ -28,7 +28,8 @@ double below_floor(const Json& slo) {
   return below->is_number() ? below->get<double>() : std::numeric_limits<double>::infinity();
 }
 
-/// Of the percentiles that are asked for, the largest difference between the share named and the share that met them.
+/// The largest difference, over the percentiles that are asked for, between the share named and the share that met
+/// them.
 double furthest_below(const Json& slo, double met_all) {
   const auto percentiles = slo.find("percentiles");
   if (percentiles == slo.end() || !percentiles->is_object()) return kMetByEnough - met_all;

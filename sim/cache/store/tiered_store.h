@@ -135,7 +135,7 @@ class TieredStore {
     std::vector<ObjectId> objects;
     bool buffered = false;  // their KV has left the GPU
   };
-  /// What comes of making room in a tier: it is there, it may be there later, or the incoming object stays outside.
+  /// The outcome of making room in a tier: it is there, it may be there later, or the incoming object stays outside.
   enum class Room { made, none, refused };
   class Incoming;
 

@@ -128,7 +128,7 @@ planner::capacity::CapacityPlan planned(const scenario::Scenario& scenario,
   }
 }
 
-/// What results are of where a search was interrupted; empty where it was not.
+/// Names the part of an interrupted search that results are of; empty where it was not.
 std::string interruption(const planner::capacity::CapacityPlan& plan) {
   if (plan.stopped == 0) return {};
   const std::size_t all = plan.configurations.size();
@@ -169,7 +169,7 @@ void capacity(Console& console, const Options& options) {
                    {"result.md", results::to_markdown(results::capacity_page(what))}},
                   {.interrupted = interruption(what.plan)});
   };
-  // What single replicas sustain is known long before fleets are: it stays where the process is killed.
+  // The rates of single replicas are known long before fleets are: they stay where the process is killed.
   request.partial = [&](const planner::capacity::CapacityPlan& partial) {
     if (!folder || interrupted()) return;
     results::CapacityOutcome so_far = outcome;
