@@ -226,7 +226,7 @@ TEST_F(CapacityTest, SizesOfMemoryAndStorageAreCompared) {
   for (const char* text :
        {"Fleets for 20.00 requests/s", "h100-sxm, 12.0 GB DRAM, ssd 4.00 GB", "cheapest", "sure",
         "Where prompts were found at that rate", "What an hour of one replica costs",
-        "remote has no capacity in the scenario: what it costs is not in the price", "SSD: $0.08 per GB and month"}) {
+        "remote has no capacity in the scenario: what it costs is not in the price", "SSD $0.08 per GB and month"}) {
     EXPECT_NE(page.out.find(text), std::string::npos) << text << "\n" << page.out;
   }
   std::istringstream lines(page.out);

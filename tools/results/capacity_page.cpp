@@ -187,6 +187,13 @@ Table fleet_table(const CapacityPlan& plan) {
       if (f.key == "dram_gb") f.header = "DRAM";
     }
   }
+  // Replicas are named by the sizes that are compared: a column of storage would repeat them.
+  const auto storage = [](const planner::capacity::TierSizes& sizes) {
+    return sizes.tier != planner::capacity::kHostTier;
+  };
+  if (std::any_of(plan.request.sizes.begin(), plan.request.sizes.end(), storage)) {
+    fields = without(std::move(fields), {"SSD"});
+  }
   if (placement) fields.push_back(cheapest_field(plan));
   Table t = empty_table(fmt::format("Fleets for {}", load_figure(capacity_load(plan), *plan.request.rate)), fields);
   for (const Configuration& c : plan.configurations) {
