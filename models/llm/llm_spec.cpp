@@ -454,8 +454,8 @@ void check_weights(const LlmSpec& llm, const Reporter& report) {
   const double width = llm.weight_bytes_per_parameter;
   if (width == kMost && least < kMost) {
     report.fail("weight_format",
-                fmt::format("{}, but weight_bytes_per_parameter is the {} of 16 bits: expected {} there, or what the "
-                            "checkpoint comes to",
+                fmt::format("{}, but weight_bytes_per_parameter is the {} of 16 bits: give weight_bytes_per_parameter: "
+                            "{} with it, or what the checkpoint comes to",
                             word(*llm.stated_weight_format), width, least));
   }
   if (width >= least && width <= kMost) return;

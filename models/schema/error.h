@@ -3,10 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace kvsim::schema {
 
@@ -53,7 +55,14 @@ class InputError : public std::runtime_error {
 
   [[nodiscard]] const Origin& origin() const { return origin_; }
 
+  /// The messages of other mistakes of the same input, each as what() gives the first; empty: there was one.
+  [[nodiscard]] const std::vector<std::string>& further() const {
+    static const std::vector<std::string> none;
+    return further_ ? *further_ : none;
+  }
+
  private:
+  friend class Mistakes;
   static std::string join(std::string_view where, std::string_view message) {
     std::string text(where);
     if (!text.empty()) text += ": ";
@@ -66,6 +75,41 @@ class InputError : public std::runtime_error {
   }
 
   Origin origin_;
+  std::shared_ptr<const std::vector<std::string>> further_;
+};
+
+/// Mistakes of one input, gathered so that a user sees all of them at once.
+class Mistakes {
+ public:
+  void add(const InputError& mistake) {
+    if (first_) {
+      further_.emplace_back(mistake.what());
+    } else {
+      first_ = mistake;
+    }
+    further_.insert(further_.end(), mistake.further().begin(), mistake.further().end());
+  }
+  /// Calls `read` and keeps what it throws.
+  template <class Read>
+  void gather(const Read& read) {
+    try {
+      read();
+    } catch (const InputError& mistake) {
+      add(mistake);
+    }
+  }
+  [[nodiscard]] bool empty() const { return !first_; }
+  /// Throws them as one InputError, if there are any.
+  void raise() const {
+    if (!first_) return;
+    InputError all = *first_;
+    all.further_ = std::make_shared<const std::vector<std::string>>(further_);
+    throw InputError(std::move(all));
+  }
+
+ private:
+  std::optional<InputError> first_;
+  std::vector<std::string> further_;
 };
 
 }  // namespace kvsim::schema

@@ -1,5 +1,8 @@
 #include "models/schema/field_table.h"
 
+#include <algorithm>
+#include <stdexcept>
+
 #include <fmt/format.h>
 
 #include "models/schema/yaml.h"
@@ -37,6 +40,27 @@ ConfigNode resolve_reference(const FieldInfo& field, const ConfigNode& node, con
 
 Form scalar_form(const ScalarMember& member) {
   return member.sourced ? Form::sourced : Form::scalar;
+}
+
+/// Another field that takes this word; null where the field itself has words, or none takes it.
+const FieldInfo* taking_word(const ObjectInfo& info, const FieldInfo& field, const ConfigNode& node) {
+  if (field.form != Form::scalar && field.form != Form::sourced) return nullptr;
+  if (!node.is_scalar() || field.scalar.kind() != ScalarSpec::Kind::quantity) return nullptr;
+  for (const FieldInfo& other : info.fields) {
+    if (other.form != Form::scalar || other.scalar.kind() != ScalarSpec::Kind::choice) continue;
+    const std::vector<Word>& words = other.scalar.words();
+    if (std::any_of(words.begin(), words.end(), [&node](const Word& w) { return w.name == node.text(); }))
+      return &other;
+  }
+  return nullptr;
+}
+
+/// Whether there is a field at this dotted path.
+bool find_key(const ObjectInfo& info, std::string_view path) {
+  const auto dot = path.find('.');
+  const FieldInfo* field = info.find(path.substr(0, dot));
+  if (field == nullptr || dot == std::string_view::npos) return field != nullptr;
+  return field->object && find_key(*field->object, path.substr(dot + 1));
 }
 
 }  // namespace
@@ -115,6 +139,9 @@ void FieldTable::object(const char* name, const Locate& locate, const ObjectMemb
     const bool omitted = may_omit && node == inner->dump(locate(const_cast<void*>(all.get())));
     return omitted ? std::nullopt : std::optional(std::move(node));
   };
+  binding.find_unread = [&member, inner](const void* value, const std::string& path, std::vector<UnreadKey>& found) {
+    if (const void* const object = member.look(value)) inner->find_unread(object, path, found);
+  };
   binding.locate = locate;
   add(std::move(field), std::move(binding));
 }
@@ -141,17 +168,59 @@ void FieldTable::objects(const char* name, const Locate& locate, const ListMembe
     for (std::size_t i = 0; i < items.size(list); ++i) node.items().push_back(inner->dump(items.at(list, i)));
     return node.items().size() < size.at_least ? std::nullopt : std::optional(std::move(node));
   };
-  add(std::move(field), {locate, read, write});
+  const auto find = [&items, inner](const void* list, const std::string& path, std::vector<UnreadKey>& found) {
+    for (std::size_t i = 0; i < items.size(list); ++i) {
+      inner->find_unread(items.at(list, i), fmt::format("{}.{}", path, i), found);
+    }
+  };
+  add(std::move(field), {locate, read, write, find});
+}
+
+void FieldTable::unread(std::vector<std::string> keys, std::function<std::string(const void* object)> why,
+                        IfWritten then) {
+  for (const std::string& key : keys) {
+    if (!find_key(info, key)) throw std::logic_error(fmt::format("{}: a rule for unknown key {}", info.name, key));
+  }
+  unread_.push_back({std::move(keys), std::move(why), then});
+}
+
+void FieldTable::find_unread(const void* object, const std::string& path, std::vector<UnreadKey>& found) const {
+  const ParseContext here{path, nullptr};
+  for (const UnreadRule& rule : unread_) {
+    const std::string why = rule.why(object);
+    if (why.empty()) continue;
+    for (const std::string& key : rule.keys) found.push_back({here.join(key), why, rule.then});
+  }
+  for (std::size_t i = 0; i < bindings_.size(); ++i) {
+    const Binding& nested = bindings_[i];
+    if (!nested.find_unread) continue;
+    nested.find_unread(nested.locate(const_cast<void*>(object)), here.join(info.fields[i].name), found);  // only read
+  }
 }
 
 void FieldTable::parse_into(void* object, const ConfigNode& node, const ParseContext& context) const {
-  const std::vector<const ConfigNode*> given = match_fields(info, node, context);
+  Mistakes mistakes, missing;
+  const std::vector<const ConfigNode*> given = match_fields(info, node, context, mistakes, missing);
   const bool short_form = !node.is_map();  // then the one field is where the object is
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (given[i] == nullptr) continue;
-    bindings_[i].read(bindings_[i].locate(object), *given[i],
-                      short_form ? context : context.child(info.fields[i].name));
+    const ParseContext here = short_form ? context : context.child(info.fields[i].name);
+    mistakes.gather([&] {
+      try {
+        bindings_[i].read(bindings_[i].locate(object), *given[i], here);
+      } catch (const InputError& mistake) {
+        const FieldInfo* other = taking_word(info, info.fields[i], *given[i]);
+        if (other == nullptr) throw;
+        std::string_view said = mistake.what();
+        const std::string at = mistake.origin().str();
+        if (!at.empty()) said.remove_prefix(at.size() + 2);
+        throw InputError(mistake.origin(),
+                         fmt::format("{}; {} is a word of {}", said, given[i]->describe(), context.join(other->name)));
+      }
+    });
   }
+  mistakes.gather([&missing] { missing.raise(); });
+  mistakes.raise();
   for (const Check& run : checks) run(object, Reporter(node, context));
 }
 

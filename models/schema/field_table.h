@@ -129,6 +129,11 @@ struct FieldTable {
   void objects(const char* name, const Locate& locate, const ListMember& items, const FieldTable& nested, Form form,
                const char* catalogue, Presence presence, const char* description, ListSize size);
 
+  /// Adds a rule, as ObjectSchema::unread. Throws std::logic_error for a key that is not there.
+  void unread(std::vector<std::string> keys, std::function<std::string(const void* object)> why, IfWritten then);
+  /// Adds the keys of the object, and of those nested in it, that nothing reads; `path` leads to the object.
+  void find_unread(const void* object, const std::string& path, std::vector<UnreadKey>& found) const;
+
   /// Fields that are left out keep what the object holds.
   void parse_into(void* object, const ConfigNode& node, const ParseContext& context) const;
   [[nodiscard]] ConfigNode dump(const void* object) const;
@@ -143,11 +148,19 @@ struct FieldTable {
     Locate locate;
     std::function<void(void* member, const ConfigNode&, const ParseContext&)> read;
     std::function<std::optional<ConfigNode>(const void* member)> write;  ///< no value: not given
+    /// Adds what nothing reads of a nested object, or of a list of them; null for scalars.
+    std::function<void(const void* member, const std::string& path, std::vector<UnreadKey>&)> find_unread{};
+  };
+  struct UnreadRule {
+    std::vector<std::string> keys;
+    std::function<std::string(const void* object)> why;  ///< empty text: they are read
+    IfWritten then;
   };
   [[nodiscard]] std::optional<ConfigNode> written(const Binding& binding, const void* object) const;
   void add(FieldInfo field, Binding binding);
 
   std::vector<Binding> bindings_;
+  std::vector<UnreadRule> unread_;
 };
 
 }  // namespace kvsim::schema::detail

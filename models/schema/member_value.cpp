@@ -68,7 +68,10 @@ SourcedScalar read_sourced(const ScalarSpec& spec, const ConfigNode& node, std::
     return read;
   }
   const ParseContext context{std::string(path), nullptr};
-  const auto fields = match_fields(sourced_table(spec), node, context);
+  Mistakes mistakes, missing;
+  const auto fields = match_fields(sourced_table(spec), node, context, mistakes, missing);
+  mistakes.gather([&] { missing.raise(); });
+  mistakes.raise();
   read.value = spec.read(*fields[0], context.join("value"));
   store(read.source.kind, source_kind_spec().read(*fields[1], context.join("source")), *fields[1], path);
   if (fields[2] != nullptr) {

@@ -4,6 +4,8 @@
 #include <array>
 #include <string>
 
+#include <fmt/format.h>
+
 namespace kvsim::schema {
 namespace {
 
@@ -15,15 +17,73 @@ constexpr std::array<std::string_view, 30> kWords{
     "loras",          "multi_lora",    "multimodal",     "network",          "ngram",       "power",
     "prefill_decode", "priorities",    "priority",       "prompt_lookup",    "swap",        "swap_space"};
 
-}  // namespace
+struct EngineOption {
+  std::string_view name, engine, key;
+};
 
-bool is_not_modelled(std::string_view word) {
-  std::string folded(word);
-  for (char& c : folded) {
+// In order of names.
+constexpr std::array kEngineOptions{
+    EngineOption{"async_scheduling", "vLLM", "schedule.asynchronous"},
+    EngineOption{"chunked_prefill_size", "SGLang", "schedule.max_batched_tokens"},
+    EngineOption{"context_length", "SGLang", "model.max_context"},
+    EngineOption{"data_parallel_size", "vLLM", "cluster.replicas"},
+    EngineOption{"dp_size", "SGLang", "cluster.replicas"},
+    EngineOption{"enable_prefix_caching", "vLLM", "schedule.prefix_caching"},
+    EngineOption{"free_gpu_memory_fraction", "TensorRT-LLM", "cluster.gpu.memory_fraction"},
+    EngineOption{"gpu", "", "cluster.gpu.type"},
+    EngineOption{"gpu_memory_utilization", "vLLM", "cluster.gpu.memory_fraction"},
+    EngineOption{"kv_cache_dtype", "vLLM", "model.kv_bytes_per_element"},
+    EngineOption{"max_batch_size", "TensorRT-LLM", "schedule.max_requests"},
+    EngineOption{"max_model_len", "vLLM", "model.max_context"},
+    EngineOption{"max_num_batched_tokens", "vLLM", "schedule.max_batched_tokens"},
+    EngineOption{"max_num_seqs", "vLLM", "schedule.max_requests"},
+    EngineOption{"max_num_tokens", "TensorRT-LLM", "schedule.max_batched_tokens"},
+    EngineOption{"max_running_requests", "SGLang", "schedule.max_requests"},
+    EngineOption{"max_seq_len", "TensorRT-LLM", "model.max_context"},
+    EngineOption{"mem_fraction_static", "SGLang", "cluster.gpu.memory_fraction"},
+    EngineOption{"num_speculative_tokens", "vLLM", "decode.drafter.draft_length"},
+    EngineOption{"page_size", "SGLang", "schedule.block_size"},
+    EngineOption{"pipeline_parallel_size", "vLLM", "cluster.gpu.pipeline_parallel"},
+    EngineOption{"quantization", "vLLM", "model.weight_format"},
+    EngineOption{"speculative_config", "vLLM", "decode.drafter"},
+    EngineOption{"tensor_parallel_size", "vLLM", "cluster.gpu.tensor_parallel"},
+    EngineOption{"tokens_per_block", "TensorRT-LLM", "schedule.block_size"},
+    EngineOption{"tp", "", "cluster.gpu.tensor_parallel"},
+    EngineOption{"tp_size", "SGLang", "cluster.gpu.tensor_parallel"},
+};
+
+std::string as_identifier(std::string_view word) {
+  std::string text(word);
+  for (char& c : text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
     if (c == '-') c = '_';
   }
-  return std::binary_search(kWords.begin(), kWords.end(), std::string_view(folded));
+  return text;
+}
+
+const EngineOption* find_engine_option(std::string_view word) {
+  const std::string name = as_identifier(word);
+  const auto* const found = std::find_if(kEngineOptions.begin(), kEngineOptions.end(),
+                                         [&name](const EngineOption& option) { return option.name == name; });
+  return found == kEngineOptions.end() ? nullptr : found;
+}
+
+}  // namespace
+
+bool is_not_modelled(std::string_view word) {
+  return std::binary_search(kWords.begin(), kWords.end(), std::string_view(as_identifier(word)));
+}
+
+std::string engine_option(std::string_view word) {
+  const EngineOption* option = find_engine_option(word);
+  if (option == nullptr) return {};
+  if (option->engine.empty()) return fmt::format("{} is {} here", word, option->key);
+  return fmt::format("{}'s {} is {} here", option->engine, word, option->key);
+}
+
+std::string_view key_of_engine_option(std::string_view word) {
+  const EngineOption* option = find_engine_option(word);
+  return option == nullptr ? std::string_view() : option->key;
 }
 
 }  // namespace kvsim::schema

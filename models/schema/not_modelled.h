@@ -1,6 +1,7 @@
-// What people look for in a scenario and kvsim has not.
+// Words of other programs that people look for in a scenario: what kvsim has not, and what it has by another name.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace kvsim::schema {
@@ -12,5 +13,11 @@ inline constexpr std::string_view kWhereNotModelled =
 /// Whether a word that is no key of a map is on the list of docs/overview.md: "disaggregated", "lora". Case, `_` and
 /// `-` do not matter.
 [[nodiscard]] bool is_not_modelled(std::string_view word);
+
+/// "vLLM's max_num_seqs is schedule.max_requests here" for an option of a serving engine; empty for other words. Case,
+/// `_` and `-` do not matter.
+[[nodiscard]] std::string engine_option(std::string_view word);
+/// The key that it is here: "schedule.max_requests"; empty for other words.
+[[nodiscard]] std::string_view key_of_engine_option(std::string_view word);
 
 }  // namespace kvsim::schema

@@ -23,8 +23,24 @@ std::vector<std::string> key_names(const ObjectInfo& info) {
 std::string meant_by(const std::string& key, const ObjectInfo& info) {
   if (!info.expected_keys.empty()) return "; " + info.expected_keys;
   const std::vector<std::string> names = key_names(info);
+  if (const std::string option = engine_option(key); !option.empty()) return "; " + option;
   if (is_not_modelled(key) && nearest(key, names).empty()) return fmt::format("; {}", kWhereNotModelled);
   return suggest(key, names);
+}
+
+/// The key below a map that a scalar in place of the map may be meant for; null where none is likelier than others.
+const FieldInfo* meant_within(const ObjectInfo& info) {
+  const FieldInfo* only = nullptr;
+  for (const FieldInfo& field : info.fields) {
+    if (!field.required) continue;
+    if (only != nullptr) return nullptr;
+    only = &field;
+  }
+  if (only == nullptr && !info.fields.empty()) only = &info.fields.front();
+  const bool named = only != nullptr && !only->list &&
+                     (only->form == Form::reference || only->scalar.kind() == ScalarSpec::Kind::choice ||
+                      only->scalar.kind() == ScalarSpec::Kind::name);
+  return named && only->form != Form::object ? only : nullptr;
 }
 
 std::string list_of(const std::vector<std::string>& keys) {
@@ -63,7 +79,9 @@ void Reporter::fail(std::string_view key, std::string_view message) const {
 }
 
 std::string FieldInfo::expected() const {
-  const std::string one = form == Form::object      ? "a map"
+  const FieldInfo* short_form = form == Form::object ? object->find(object->shorthand) : nullptr;
+  const std::string one = short_form != nullptr     ? short_form->expected() + ", or a map"
+                          : form == Form::object    ? "a map"
                           : form == Form::reference ? fmt::format("the name of {} or a map", with_article(catalogue))
                                                     : scalar.expected();
   return list ? "a list, each item " + one : one;
@@ -100,8 +118,8 @@ void check_table(const ObjectInfo& info) {
   }
 }
 
-std::vector<const ConfigNode*> match_fields(const ObjectInfo& info, const ConfigNode& node,
-                                            const ParseContext& context) {
+std::vector<const ConfigNode*> match_fields(const ObjectInfo& info, const ConfigNode& node, const ParseContext& context,
+                                            Mistakes& mistakes, Mistakes& missing) {
   check_table(info);
   std::vector<const ConfigNode*> nodes(info.fields.size(), nullptr);
   const auto index_of = [&](std::string_view key, bool set_on_command_line = false) {
@@ -114,20 +132,27 @@ std::vector<const ConfigNode*> match_fields(const ObjectInfo& info, const Config
 
   const bool short_form = !info.shorthand.empty() && (node.is_scalar() || node.is_sequence());
   if (!node.is_map() && !short_form) {
+    const FieldInfo* meant = node.is_scalar() ? meant_within(info) : nullptr;
     throw InputError(node.origin(), context.path,
-                     fmt::format("expected a map with the keys of {}, found {}", info.name, node.describe()));
+                     fmt::format("expected a map with the keys of {}, found {}{}", info.name, node.describe(),
+                                 meant ? fmt::format(": give {}", context.join(meant->name)) : ""));
   }
   if (short_form) nodes[index_of(info.shorthand)] = &node;
   const ConfigNode* replaceable = nullptr;
+  std::vector<std::string> misspelt;  // keys that unknown ones were meant to be
   for (const auto& entry : node.entries()) {
     const std::size_t index = index_of(entry.key, entry.key_origin.line() == 0);
     if (index == info.fields.size()) {
-      throw InputError(entry.key_origin, context.path,
-                       fmt::format("unknown key \"{}\" of {}{}", entry.key, info.name, meant_by(entry.key, info)));
+      mistakes.add({entry.key_origin, context.path,
+                    fmt::format("unknown key \"{}\" of {}{}", entry.key, info.name, meant_by(entry.key, info))});
+      for (std::string& meant : nearest(entry.key, key_names(info))) misspelt.push_back(std::move(meant));
+      continue;
     }
     if (entry.value.is_null()) {
-      throw InputError(entry.key_origin, context.join(entry.key),
-                       fmt::format("has no value, expected {}", info.fields[index].expected()));
+      mistakes.add({entry.key_origin, context.join(entry.key),
+                    fmt::format("has no value, expected {}", info.fields[index].expected())});
+      misspelt.push_back(info.fields[index].name);
+      continue;
     }
     // The short form that --set of another key turned into a map gives way to a --set of the key that it stands for.
     const bool was_short_form = entry.key == "base" && info.find("base") == nullptr;
@@ -137,16 +162,17 @@ std::vector<const ConfigNode*> match_fields(const ObjectInfo& info, const Config
     }
     if (was_short_form) replaceable = &entry.value;
     if (nodes[index] != nullptr) {
-      throw InputError(entry.key_origin, context.join(info.fields[index].name), "is given twice");
+      mistakes.add({entry.key_origin, context.join(info.fields[index].name), "is given twice"});
     }
     nodes[index] = &entry.value;
   }
-  if (!short_form) check_groups(info, node, context);
+  if (!short_form && misspelt.empty()) mistakes.gather([&] { check_groups(info, node, context); });
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const FieldInfo& field = info.fields[i];
-    if (nodes[i] == nullptr && field.required) {
-      throw InputError(node.origin(), context.path,
-                       fmt::format("missing key \"{}\" of {}, expected {}", field.name, info.name, field.expected()));
+    const bool meant = std::find(misspelt.begin(), misspelt.end(), field.name) != misspelt.end();
+    if (nodes[i] == nullptr && field.required && !meant) {
+      missing.add({node.origin(), context.path,
+                   fmt::format("missing key \"{}\" of {}, expected {}", field.name, info.name, field.expected())});
     }
   }
   return nodes;

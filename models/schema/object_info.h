@@ -69,13 +69,27 @@ struct ObjectInfo {
   [[nodiscard]] bool needs_input() const;
 };
 
+/// The answer to a file that has a key without effect. One on a command line is always refused.
+enum class IfWritten {
+  remarked,
+  refused  ///< the file contradicts itself
+};
+
+/// A key that nothing reads.
+struct UnreadKey {
+  std::string path;  ///< dotted, from the object that was asked
+  std::string why;   ///< and, where there is one, the key that has the effect
+  IfWritten then = IfWritten::remarked;
+};
+
 /// Throws std::logic_error for a table that contradicts itself (a field twice, a group of unknown keys).
 void check_table(const ObjectInfo& info);
 
 /// The node of every field in the order of `info.fields`, null where it is not given. Throws InputError for anything
-/// but a map (or the shorthand), unknown keys, keys without a value, missing keys and violated groups.
-std::vector<const ConfigNode*> match_fields(const ObjectInfo& info, const ConfigNode& node,
-                                            const ParseContext& context);
+/// but a map (or the shorthand). Unknown keys, keys without a value and violated groups go into `mistakes`, missing
+/// keys into `missing`: values that are wrong are said between the two.
+std::vector<const ConfigNode*> match_fields(const ObjectInfo& info, const ConfigNode& node, const ParseContext& context,
+                                            Mistakes& mistakes, Mistakes& missing);
 
 /// The items of a list field. Throws InputError where it is no list or has too few or too many items.
 const std::vector<ConfigNode>& match_list(const FieldInfo& field, const ConfigNode& node, const ParseContext& context);

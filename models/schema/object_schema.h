@@ -111,6 +111,22 @@ class ObjectSchema {
     });
     return *this;
   }
+  /// These keys, dotted below the object ("prefetch.top_k"), have no effect where `why` returns text: why nothing reads
+  /// them, and which key has the effect. Everything below such a key is meant, too.
+  ObjectSchema& unread(std::initializer_list<const char*> keys, std::function<std::string(const T&)> why,
+                       IfWritten then = IfWritten::remarked) {
+    table_.unread(
+        {keys.begin(), keys.end()},
+        [why = std::move(why)](const void* value) { return why(*static_cast<const T*>(value)); }, then);
+    return *this;
+  }
+
+  /// The keys that nothing reads in a simulation of this value, written or not; those of nested objects, too.
+  [[nodiscard]] std::vector<UnreadKey> unread_keys(const T& value) const {
+    std::vector<UnreadKey> found;
+    table_.find_unread(&value, "", found);
+    return found;
+  }
 
   [[nodiscard]] T parse(const ConfigNode& node, const ParseContext& context = {}) const {
     T value = *static_cast<const T*>(table_.defaults.get());

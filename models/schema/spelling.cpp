@@ -43,6 +43,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::vector<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
+  word = word.substr(word.rfind('/') + 1);  // a hub's "Qwen/Qwen3-32B" has the owner in front
+  for (const std::string& candidate : candidates) {
+    if (folded(candidate) == folded(word) && candidate != word) return {candidate};
+  }
   constexpr std::size_t shortest_beginning = 3;
   std::vector<std::string> begun;
   if (word.size() >= shortest_beginning) {
@@ -51,6 +55,13 @@ std::vector<std::string> nearest(std::string_view word, std::span<const std::str
     });
   }
   if (!begun.empty()) return begun;
+  // A name with more behind it: "qwen3-32b-fp8".
+  const std::string* longest_name = nullptr;
+  for (const std::string& candidate : candidates) {
+    const bool behind = candidate.size() >= shortest_beginning && folded(word).starts_with(folded(candidate) + "-");
+    if (behind && (!longest_name || candidate.size() > longest_name->size())) longest_name = &candidate;
+  }
+  if (longest_name != nullptr) return {*longest_name};
   constexpr std::size_t longest = 64;  // nobody misspells more; bounds the quadratic distance
   if (word.size() > longest) return {};
   std::size_t best = std::max<std::size_t>(1, word.size() / 3) + 1;

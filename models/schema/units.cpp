@@ -78,7 +78,11 @@ constexpr std::array token_units{decimal("tokens", 0),
                                  attached(decimal("k tokens", 3)),
                                  attached(decimal("M tokens", 6)),
                                  attached(binary("Ki tokens", 10)),
-                                 attached(binary("Mi tokens", 20))};
+                                 attached(binary("Mi tokens", 20)),
+                                 hidden(attached(decimal("k", 3))),
+                                 hidden(attached(decimal("M", 6))),
+                                 hidden(attached(binary("Ki", 10))),
+                                 hidden(attached(binary("Mi", 20)))};
 
 constexpr std::array compute_units{decimal("FLOP/s", 0),  decimal("kFLOP/s", 3),  decimal("MFLOP/s", 6),
                                    decimal("GFLOP/s", 9), decimal("TFLOP/s", 12), decimal("PFLOP/s", 15)};

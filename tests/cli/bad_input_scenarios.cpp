@@ -15,6 +15,26 @@ std::vector<BadInput> malformed_scenarios() {
       {"UnknownKeyAtTheTop",
        {{"prefill: stored", "prefil: stored"}},
        "s.yaml:10:1: unknown key \"prefil\" of scenario; did you mean \"prefill\"?"},
+      {"SeveralMistakes",
+       {{"draft_length", "draft_lenght"}, {"prefill: stored", "prefil: stored"}, {"model: llama-3.1-8b\n", ""}},
+       "s.yaml:9:1: unknown key \"prefil\" of scenario; did you mean \"prefill\"?\n"
+       "kvsim: s.yaml:10:68: decode: unknown key \"draft_lenght\" of decode; did you mean \"draft_length\"?\n"
+       "kvsim: s.yaml:1:1: missing key \"model\" of scenario, expected the name of a model or a map"},
+      {"KeyOfAnEngine",
+       {{"policy: staggered", "policy: staggered, max_num_seqs: 64"}},
+       "s.yaml:12:31: schedule: unknown key \"max_num_seqs\" of schedule; vLLM's max_num_seqs is schedule.max_requests "
+       "here"},
+      {"NameInPlaceOfAMap",
+       {{"gpu: {type: h100-sxm}", "gpu: h200"}},
+       "s.yaml:4:8: cluster.gpu: expected a map with the keys of gpu, found \"h200\": give cluster.gpu.type"},
+      {"NameThatDiffersInCase",
+       {{"h100-sxm", "H200"}},
+       "s.yaml:4:15: cluster.gpu.type: unknown gpu \"H200\"; did you mean \"h200\"? `kvsim list gpus` names them all"},
+      {"NameOfAHub",
+       {{"llama-3.1-8b", "Qwen/Qwen3-32B"}},
+       "s.yaml:2:8: model: unknown model \"Qwen/Qwen3-32B\"; did you mean \"qwen3-32b\"? `kvsim list models` names "
+       "them "
+       "all"},
       {"UnitOfAnotherQuantity",
        {{"8k tokens", "8 GB"}},
        "s.yaml:8:19: workload.context.mean: expected a number of tokens such as \"32k tokens\", but \"8 GB\" is a size "
@@ -75,7 +95,11 @@ std::vector<BadInput> malformed_scenarios() {
       {"TwoDocuments",
        {{"prefill: stored", "prefill: stored\n---\nx: 1"}},
        "s.yaml:11:1: a second document begins here, expected one document per file"},
-      {"KeyWithoutValue", {{"prefill: stored", "prefill:"}}, "s.yaml:10:1: prefill: has no value, expected a map"},
+      {"KeyWithoutValue",
+       {{"prefill: stored", "prefill:"}},
+       "s.yaml:10:1: prefill: has no value, expected one of recompute, full_recompute, stored, prefix_cache, "
+       "full_reuse, "
+       "selective, cacheblend, epic, or a map"},
       {"MissingModel",
        {{"model: llama-3.1-8b\n", ""}},
        "s.yaml:1:1: missing key \"model\" of scenario, expected the name of a model or a map"},
@@ -239,9 +263,8 @@ std::vector<BadInput> implausible_scenarios() {
        set("workload.output={mean: 10 tokens, values: [5 tokens]}")},
       {"WeightsOfSixteenBitsInEight",
        {},
-       "--set model.weight_format: fp8, but weight_bytes_per_parameter is the 2 of 16 bits: expected 1 there, or what "
-       "the "
-       "checkpoint comes to",
+       "--set model.weight_format: fp8, but weight_bytes_per_parameter is the 2 of 16 bits: give "
+       "weight_bytes_per_parameter: 1 with it, or what the checkpoint comes to",
        set("model.weight_format=fp8")},
       {"KernelsOfNobody",
        {},

@@ -45,6 +45,18 @@ TEST(SchemaErrors, WhatPeopleLookForAndIsNotModelledIsSaidToBeListed) {
   EXPECT_FALSE(is_not_modelled("colour"));
 }
 
+TEST(SchemaErrors, OptionsOfEnginesNameTheKeyThatTheyAreHere) {
+  for (const auto& [word, said] :
+       {std::pair<std::string, std::string>{"max_num_seqs", "vLLM's max_num_seqs is schedule.max_requests here"},
+        {"mem-fraction-static", "SGLang's mem-fraction-static is cluster.gpu.memory_fraction here"},
+        {"tp", "tp is cluster.gpu.tensor_parallel here"}}) {
+    EXPECT_EQ(complaint("window: {" + word + ": 3}"),
+              "test.yaml:3:10: window: unknown key \"" + word + "\" of window; " + said);
+  }
+  EXPECT_EQ(key_of_engine_option("GPU-memory-utilization"), "cluster.gpu.memory_fraction");
+  EXPECT_EQ(key_of_engine_option("colour"), "");
+}
+
 TEST(SchemaErrors, AMissingKeyIsReportedAtItsParent) {
   EXPECT_EQ(complaint_about("name: x\narrivals: {closed: 1}\n"),
             "test.yaml:1:1: missing key \"memory\" of cluster, expected a size in bytes such as 80 GiB");

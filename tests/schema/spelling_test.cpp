@@ -31,6 +31,19 @@ TEST(Spelling, FindsTheNearestAndNothingFarAway) {
   EXPECT_EQ(nearest(std::string(100'000, 'x'), keys), Words{});
 }
 
+TEST(Spelling, DifferencesOfCaseAndHyphensAloneComeFirst) {
+  EXPECT_EQ(nearest("H200", Words{"b200", "h200", "h200-nvl"}), Words{"h200"});
+  EXPECT_EQ(nearest("draft-verify", Words{"draft_verify", "draft_verify+drafter"}), Words{"draft_verify"});
+}
+
+TEST(Spelling, TheOwnerInFrontOfAModelDoesNotCount) {
+  EXPECT_EQ(nearest("Qwen/Qwen3-32B", Words{"qwen3-30b-a3b", "qwen3-32b"}), Words{"qwen3-32b"});
+}
+
+TEST(Spelling, ANameWithMoreBehindItIsThatName) {
+  EXPECT_EQ(nearest("qwen3-32b-fp8", Words{"qwen3-30b-a3b", "qwen3", "qwen3-32b"}), Words{"qwen3-32b"});
+}
+
 // "a100" is one edit away from "h100", which nobody means who writes the beginning of two others.
 TEST(Spelling, NamesThatTheWordBeginsComeBeforeNearerOnes) {
   const Words gpus{"a100", "h100-nvl", "h100-sxm", "h200"};

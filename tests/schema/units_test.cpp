@@ -48,6 +48,8 @@ TEST(Units, EveryDimensionReadsItsUnits) {
   EXPECT_EQ(parse_tokens("32Ki tokens"), 32'768);
   EXPECT_EQ(parse_tokens("32 k  tokens"), 32'000);
   EXPECT_EQ(parse_tokens("1 token"), 1);
+  EXPECT_EQ(parse_tokens("1k"), 1000);
+  EXPECT_EQ(parse_tokens("2Mi"), 2'097'152);
   EXPECT_EQ(parse_tokens("1.5M tokens"), 1'500'000);
   EXPECT_EQ(parse_real(Dimension::compute, "312 TFLOP/s"), 312e12);
   EXPECT_EQ(parse_rate("0.5/s"), 0.5);

@@ -1,5 +1,6 @@
 // kvsim's entry point: its commands, what a command line means, and what it ends with (signals.h says what the exit
 // status means).
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 #include <CLI/CLI.hpp>
 
 #include "models/schema/error.h"
+#include "models/schema/not_modelled.h"
 #include "models/schema/spelling.h"
 #include "planner/infeasible.h"
 #include "sim/engine/invariant.h"
@@ -73,6 +75,9 @@ std::vector<std::string> command_names(const CLI::App& app) {
 std::string about_leftover(const CLI::App& app, const std::string& word) {
   if (word.starts_with("-")) {
     const std::string name = word.substr(0, word.find('='));
+    const std::string_view key =
+        schema::key_of_engine_option(name.substr(std::min(name.find_first_not_of('-'), name.size())));
+    if (!key.empty()) return fmt::format("unknown option \"{}\"; give --set {}=VALUE", name, key);
     const std::string meant = schema::did_you_mean(schema::nearest(name, option_names(app)));
     return fmt::format("unknown option \"{}\"{}{}", name, meant.empty() ? "" : "; ", meant);
   }
@@ -164,7 +169,11 @@ int status_of_current_exception() {
     Console::complain(fmt::format("interrupted, {}", e.what()));
     return interrupted_status();
   } catch (const schema::InputError& e) {
+    constexpr std::size_t most = 9;
+    const std::vector<std::string>& further = e.further();
     Console::complain(e.what());
+    for (std::size_t i = 0; i < std::min(most, further.size()); ++i) Console::complain(further[i]);
+    if (further.size() > most) Console::complain(fmt::format("{} more mistakes", further.size() - most));
     return kBadInput;
   } catch (const serving::ConfigurationError& e) {
     Console::complain(fmt::format("{}: {}", e.key(), e.what()));
