@@ -11,6 +11,7 @@
 #include "models/schema/yaml.h"
 #include "planner/experiment.h"
 #include "planner/parallel.h"
+#include "sim/scenario/keys_without_effect.h"
 #include "sim/scenario/scenario.h"
 
 namespace kvsim::planner::backtest {
@@ -108,6 +109,23 @@ void simulate(BacktestPoint& point, const schema::ConfigNode& document, const Ba
   }
 }
 
+/// Refuses a change that has an effect at no point that can be simulated.
+void refuse_idle_changes(const std::vector<ServingPoint>& points, const models::Catalogue& catalogue,
+                         const BacktestOptions& options) {
+  scenario::UnreadByAll unread;
+  for (std::size_t i = 0; !options.changes.empty() && i < points.size() && unread.open(); ++i) {
+    const PointScenario point = point_scenario(points[i], Published::built_in(), catalogue, options.include);
+    if (!point.out_of_scope.empty()) continue;
+    try {
+      unread.add(
+          scenario::ScenarioFile::from_text(to_yaml(point.document), "a point's scenario", options.changes).load());
+    } catch (const scenario::UnworkableScenario&) {
+      // It is out of scope, and its row says so.
+    }
+  }
+  unread.refuse();
+}
+
 /// As those of points, where no point of the files has one.
 schema::ConfigNode any_scenario(const models::Catalogue& catalogue, const std::vector<std::string>& include) {
   ServingPoint point;
@@ -183,6 +201,7 @@ Backtest run_backtest(std::vector<ServingPoint> points, const BacktestOptions& o
   Backtest result;
   result.changes = options.changes;
   result.points.resize(points.size());
+  refuse_idle_changes(points, catalogue, options);
   std::atomic<bool> interrupted{false}, described{false};
   for_each_index(points.size(), options.jobs, [&](std::size_t i) {
     if (interrupted || (options.proceed && !options.proceed())) {

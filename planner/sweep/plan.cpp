@@ -158,6 +158,7 @@ Plan make_plan(const scenario::Scenario& base, Design design, Shard shard, std::
   plan.replications = base.replications;
   plan.design = std::move(design);
   plan.shard = shard;
+  plan.remarks = base.remarks;
   return plan;
 }
 
@@ -185,6 +186,7 @@ std::string difference(const Plan& a, const Plan& b, bool shards_too) {
 std::string to_line(const Plan& plan) {
   Json json = to_json(plan);
   json["fingerprint"] = fingerprint(plan);
+  if (!plan.remarks.empty()) json["remarks"] = plan.remarks;
   return json.dump();
 }
 
@@ -208,6 +210,7 @@ Plan to_plan(std::string_view line) {
   plan.replications = json.at("replications");
   plan.design = Design(kind, std::move(axes), std::move(chosen));
   plan.shard = parse_shard(json.at("shard").get<std::string>());
+  plan.remarks = json.value("remarks", plan.remarks);
   if (json.at("fingerprint") != fingerprint(plan)) throw std::invalid_argument("its fingerprint is another one");
   return plan;
 }

@@ -38,6 +38,7 @@ struct Plan {
   std::int64_t replications = 1;
   Design design;
   Shard shard;
+  std::vector<std::string> remarks{};  ///< on keys of the file that no point reads; they decide nothing
 
   /// The numbers of the shard's points.
   [[nodiscard]] std::vector<std::size_t> points() const;

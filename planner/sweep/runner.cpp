@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -49,6 +50,24 @@ std::vector<std::size_t> remaining(const Plan& plan, const std::vector<PointResu
   std::vector<std::size_t> points = plan.points();
   std::erase_if(points, [&known](std::size_t point) { return known[point]; });
   return points;
+}
+
+scenario::UnreadByAll unread_by_all(const scenario::ScenarioFile& file, const Design& design, int jobs) {
+  scenario::UnreadByAll all;
+  std::mutex adding;
+  std::atomic<bool> open{true};
+  for_each_index(design.size(), jobs, [&](std::size_t point) {
+    if (!open) return;
+    try {
+      const scenario::Scenario scenario = load_point(file, design, point);
+      const std::scoped_lock lock(adding);
+      all.add(scenario);
+      open = all.open();
+    } catch (const schema::InputError&) {
+      // check_points says what is wrong with it.
+    }
+  });
+  return all;
 }
 
 bool check_points(const scenario::ScenarioFile& file, const Design& design, const std::vector<std::size_t>& points,

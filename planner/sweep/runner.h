@@ -9,6 +9,7 @@
 #include "planner/experiment.h"
 #include "planner/sweep/journal.h"
 #include "planner/sweep/plan.h"
+#include "sim/scenario/keys_without_effect.h"
 #include "sim/scenario/scenario.h"
 
 namespace kvsim::planner::sweep {
@@ -37,6 +38,10 @@ struct SweepResult {
 
 /// The numbers of the plan's points that are not in `done`.
 std::vector<std::size_t> remaining(const Plan& plan, const std::vector<PointResult>& done);
+
+/// The keys that no point reads, of the whole design: a shard alone may lack the points that read one. Points that
+/// cannot be simulated read nothing.
+scenario::UnreadByAll unread_by_all(const scenario::ScenarioFile& file, const Design& design, int jobs);
 
 /// Reads every point as running it would, so that a mistake in the last one does not cost the time of all others.
 /// Points that cannot be simulated pass. Throws schema::InputError of the first one that is wrong. False where

@@ -65,6 +65,13 @@ ObjectSchema<DraftLengthConfig> draft_lengths_schema() {
          "draft lengths by batch and context (table): of the rows with the smallest batch that is not below the "
          "replica's, else the largest, the one with the smallest context that is not below the request's, else the "
          "largest; ascending in batch, then context");
+  s.unread({"forgetting", "prior_tokens"}, [](const DraftLengthConfig& c) {
+    const bool estimates = c.policy == "adaptive" || c.policy == "goodput";
+    return estimates ? "" : fmt::format("draft length policy {} estimates nothing: use adaptive or goodput", c.policy);
+  });
+  s.unread({"table"}, [](const DraftLengthConfig& c) {
+    return c.policy == "table" ? "" : fmt::format("draft length policy {} has no table: use table", c.policy);
+  });
   s.check([](const DraftLengthConfig& c, const Reporter& report) {
     if (c.minimum > c.maximum) report.fail("minimum", "must not exceed maximum");
     // A key of another policy would have no effect. Its default may stand there: resolved scenarios write every key.

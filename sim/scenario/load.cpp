@@ -29,6 +29,7 @@
 #include "models/workload/trace_overlay.h"
 #include "models/workload/trace_reader.h"
 #include "sim/cache/placement/placement.h"
+#include "sim/scenario/keys_without_effect.h"
 #include "sim/scenario/scenario.h"
 #include "sim/scenario/schemas.h"
 #include "sim/serving/decode_policy.h"
@@ -49,9 +50,6 @@ using Requests = std::shared_ptr<const std::vector<models::RequestSpec>>;
 using ScoredPrompts = std::shared_ptr<const std::vector<models::ScoredPrompt>>;
 
 constexpr std::int64_t kAllOffloaded = -1;  // `offloaded: all`
-
-/// Keys outside placement that only placement looks at; refused without it where they are written.
-constexpr std::array<const char*, 3> kPlacementKeys{"cluster.storage", "cluster.host.shared", "cluster.host.outages"};
 
 /// A path in a scenario: beside the scenario where that exists, else as it stands.
 std::string beside(const fs::path& folder, const std::string& path) {
@@ -110,12 +108,7 @@ models::Granularity usual_granularity(const Scenario& s) {
 void complete_placement(Scenario& s, const models::Catalogue& catalogue, const fs::path& folder,
                         const Reporter& report) {
   auto& placement = s.serving.placement;
-  if (!placement) {
-    for (const char* key : kPlacementKeys) {
-      if (report.node().find_path(key)) report.fail(key, "belongs to placement, and there is none: remove this key");
-    }
-    return;
-  }
+  if (!placement) return;
   using models::Granularity;
   models::complete_methods(placement->options, [&](const char* name) { return catalogue.compressor(name); });
   if (!placement->granularity) placement->granularity = usual_granularity(s);
@@ -211,6 +204,14 @@ void complete_workload(Scenario& s) {
   for (const ClassInput& of : s.workload.classes) s.serving.classes.push_back({of.requests.name, of.slo});
 }
 
+/// Refuses keys without effect that contradict the rest of the scenario.
+void refuse_contradictions(const Scenario& s, const Reporter& report) {
+  for (const schema::UnreadKey& key : scenario_schema().unread_keys(s)) {
+    const bool written = report.node().find_path(key.path) != nullptr;
+    if (written && key.then == schema::IfWritten::refused) report.fail(key.path, key.why);
+  }
+}
+
 void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& folder, const Reporter& report,
               const std::function<ScoredPrompts(const std::string&)>& read_prompts) {
   serving::ServingConfig& c = s.serving;
@@ -223,6 +224,7 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& f
   c.cluster.peer_link = s.peer_link ? *s.peer_link : catalogue.link(gpu.peer_link);
   check_collective_library(c.cluster, report);
   complete_workload(s);
+  refuse_contradictions(s, report);
   complete_pools(s, report);
   complete_schedule(s, report);
   complete_kernels(s, catalogue, report);
@@ -287,7 +289,7 @@ void give_base(ConfigNode& document, const models::Catalogue& catalogue, const s
   if (!written || !written->is_map() || written->find("base") || written->find("description") || !type) return;
   const ConfigNode gpu = catalogue.resolve("gpu", *type, "cluster.gpu.type");
   const ConfigNode* name = gpu.find(of_gpu);
-  if (name && name->is_scalar()) schema::apply_set(document, fmt::format("{}.base={}", key, name->text()));
+  if (name && name->is_scalar()) schema::assign(document, {key + ".base", name->text(), written->origin()});
 }
 
 /// `model: {config: FILE, ...}`: the keys that the file comes to, under those beside it. Returns what is to be said of
@@ -441,6 +443,8 @@ Scenario ScenarioFile::load(ConfigNode document, bool whole) const {
   Scenario scenario = scenario_schema().parse(document, context);
   for (const std::string& remark : remarks) scenario.assumptions.push_back("model: " + remark);
   scenario.file = name_;
+  if (scenario.name.empty()) scenario.name = fs::path(name_).stem().string();
+  scenario.document = std::make_shared<const ConfigNode>(document);
   if (!whole) return scenario;
   if (std::string& router = scenario.serving.cluster.router; router.empty()) {
     router = scenario.workload.has_sessions() ? serving::session_router : serving::default_router;
@@ -534,17 +538,15 @@ std::string resolved_yaml(const Scenario& scenario) {
     for (const auto& key : models::foreign_keys(shown.serving.placement->policy)) {
       schema::take_away(document, fmt::format("placement.{}", key.key));
     }
-  } else {
-    for (const char* key : kPlacementKeys) schema::take_away(document, key);
   }
-  if (pools) {
-    for (const ReplicaKey& key : replica_keys()) schema::take_away(document, key.key);
+  for (const schema::UnreadKey& key : scenario_schema().unread_keys(scenario)) {
+    const bool written = scenario.document && scenario.document->find_path(key.path) != nullptr;
+    const ConfigNode* shown_there = document.find_path(key.path);
+    const bool kept = written || (shown_there && has_default(key.path, *shown_there));
+    if (!kept || key.then == schema::IfWritten::refused) schema::take_away(document, key.path);
   }
   const auto& node = scenario.serving.cluster.node;
   if (node && node->memory_bytes) schema::take_away(document, "cluster.host.memory");
-  if (!shown.workload.chunks) {
-    for (const char* key : chunk_keys()) schema::take_away(document, key);
-  }
   return schema::to_yaml(document);
 }
 

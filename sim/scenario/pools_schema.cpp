@@ -165,6 +165,12 @@ ObjectSchema<DispatchInput> make_dispatch_schema() {
   return s;
 }
 
+/// A key of replicas with host memory.
+struct ReplicaKey {
+  const char* key;
+  const char* instead;  ///< what a user who wrote it wants to know
+};
+
 constexpr std::array kReplicaKeys{
     ReplicaKey{"cluster.replicas", "pools have nodes: use cluster.pools.local.nodes and cluster.pools.remote.nodes"},
     ReplicaKey{"cluster.router", "which node a request goes to is for dispatch.policy to say: remove this key"},
@@ -204,19 +210,26 @@ const ObjectSchema<DispatchInput>& dispatch_schema() {
   return schema;
 }
 
-std::span<const ReplicaKey> replica_keys() {
-  return kReplicaKeys;
+void add_pool_rules(ObjectSchema<Scenario>& scenario) {
+  for (const ReplicaKey& key : kReplicaKeys) {
+    scenario.unread(
+        {key.key},
+        [instead = key.instead](const Scenario& s) {
+          return s.serving.cluster.pools ? fmt::format("not with cluster.pools: {}", instead) : "";
+        },
+        schema::IfWritten::refused);
+  }
+  scenario.unread(
+      {"dispatch"},
+      [](const Scenario& s) {
+        return s.serving.cluster.pools ? "" : "belongs to cluster.pools, and there are none: remove this key";
+      },
+      schema::IfWritten::refused);
 }
 
 void complete_pools(Scenario& s, const Reporter& report) {
   auto& pools = s.serving.cluster.pools;
-  if (!pools) {
-    if (s.dispatch) report.fail("dispatch", "belongs to cluster.pools, and there are none: remove this key");
-    return;
-  }
-  for (const ReplicaKey& key : kReplicaKeys) {
-    if (report.node().find_path(key.key)) report.fail(key.key, fmt::format("not with cluster.pools: {}", key.instead));
-  }
+  if (!pools) return;
   for (std::size_t i = 0; i < s.serving.cluster.storage.size(); ++i) {
     const std::string key = fmt::format("cluster.storage.{}.shared", i);
     if (report.node().find_path(key))

@@ -1,5 +1,6 @@
 #include "sim/scenario/schemas.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -173,8 +174,27 @@ ObjectSchema<Scenario> prefill_schema() {
 
 #undef KVSIM_MEMBER
 
-std::span<const char* const> chunk_keys() {
-  return kChunkKeys;
+void add_chunk_rules(ObjectSchema<Scenario>& scenario) {
+  for (const char* key : kChunkKeys) {
+    scenario.unread(
+        {key},
+        [](const Scenario& s) {
+          return s.workload.chunks ? "" : "belongs to prompts made of chunks: give workload.chunks";
+        },
+        schema::IfWritten::refused);
+  }
+  const auto under = [](std::initializer_list<PrefillKind> kinds, const char* names) {
+    return [kinds = std::vector<PrefillKind>(kinds), names](const Scenario& s) {
+      const bool read = std::find(kinds.begin(), kinds.end(), s.serving.prefill) != kinds.end();
+      return read || !s.workload.chunks ? "" : fmt::format("belongs to prefill.policy {}: use that", names);
+    };
+  };
+  scenario.unread({"prefill.rho"}, under({PrefillKind::selective, PrefillKind::cacheblend}, "selective or cacheblend"));
+  scenario.unread({"prefill.link_tokens"}, under({PrefillKind::epic}, "epic"));
+  scenario.unread({"prefill.attention"}, under({PrefillKind::selective, PrefillKind::cacheblend, PrefillKind::epic},
+                                               "selective, cacheblend or epic"));
+  scenario.unread({"prefill.spans", "prefill.speculative", "prefill.importance"},
+                  under({PrefillKind::selective}, "selective"));
 }
 
 void set_prefill(Scenario& s, PrefillKind prefill) {
@@ -214,9 +234,6 @@ void complete_reuse(Scenario& s, const models::Catalogue& catalogue, const Repor
     if (s.serving.placement && s.serving.placement->preload) {
       report.fail("placement.preload",
                   "nobody knows beforehand what prompts begin with: it belongs to workload.chunks");
-    }
-    for (const char* key : kChunkKeys) {
-      if (report.node().find_path(key)) report.fail(key, "belongs to prompts made of chunks: give workload.chunks");
     }
     if (asks_for_chunks(s)) {
       report.fail("prefill.policy",

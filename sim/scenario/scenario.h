@@ -114,7 +114,9 @@ struct Scenario {
   std::optional<models::PlacementSpec>
       chunk_placement;  ///< of prompts made of chunks, if the prefill policy stored them
 
-  std::string file;  ///< where it was read from
+  std::string file;                                    ///< where it was read from
+  std::shared_ptr<const schema::ConfigNode> document;  ///< as written, with what options changed; null: not read
+  std::vector<std::string> remarks;                    ///< on keys of its file that have no effect, in words
   /// The requests of workload.trace; of arrivals_only with the prompts and outputs that run.seed draws.
   std::shared_ptr<const std::vector<models::RequestSpec>> trace;
 };
@@ -178,7 +180,8 @@ class ScenarioFile {
   std::shared_ptr<Sources> sources_;
 };
 
-/// The scenario as kvsim understood it: every default written out, every catalogue entry resolved, as YAML.
+/// The scenario as kvsim understood it: every default written out, every catalogue entry that is read resolved, as
+/// YAML.
 std::string resolved_yaml(const Scenario& scenario);
 
 /// The catalogue that the scenario's names were looked up in: the built-in one and what its `include` files add. Throws

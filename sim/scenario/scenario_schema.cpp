@@ -51,6 +51,7 @@ using schema::Reporter;
 using schema::text;
 using schema::time;
 using schema::tokens;
+using serving::DecodePolicy;
 
 constexpr double kLongestRun_s = 24000.0 * 3600.0;  // a thousand days; the clock ends after 292 years
 
@@ -64,6 +65,13 @@ template <class Spec>
 void check_spread(const Spec& spec, const Reporter& report) {
   if (spec.cv == Spec{}.cv || has_cv(spec.distribution)) return;
   report.fail("cv", "cv belongs to distribution: lognormal or gamma, and would have no effect here");
+}
+
+/// Why a law does not look at its mean; empty where it does.
+template <class Spec>
+std::string unread_mean(const Spec& spec) {
+  if (spec.distribution == Distribution::uniform) return "distribution uniform lies between min and max: use those";
+  return spec.distribution == Distribution::empirical ? "distribution empirical draws from values: use those" : "";
 }
 
 /// `amount`: of what there is a mean, and `whole` of what draws are: tokens, but for what is counted otherwise.
@@ -89,6 +97,7 @@ ObjectSchema<LengthSpec> length_schema(const char* name, const char* description
   s.optional("min", &LengthSpec::min, at_least_one, "shorter draws are raised to this");
   s.optional("max", &LengthSpec::max, at_least_one, "longer draws are cut to this");
   s.list("values", &LengthSpec::values, at_least_one, Presence::optional, "lengths of the empirical distribution");
+  s.unread({"mean"}, unread_mean<LengthSpec>);
   s.check([](const LengthSpec& spec, const Reporter& report) {
     if (const std::string problem = problem_with(spec); !problem.empty()) report.fail("", problem);
     check_spread(spec, report);
@@ -115,6 +124,7 @@ ObjectSchema<TimeSpec> time_law_schema(const char* name, const char* description
              "standard deviation / mean (lognormal, gamma)");
   s.optional("min", &TimeSpec::min_s, time().non_negative(), "shorter draws are raised to this");
   s.optional("max", &TimeSpec::max_s, time().non_negative(), "longer draws are cut to this");
+  s.unread({"mean"}, unread_mean<TimeSpec>);
   s.check([](const TimeSpec& spec, const Reporter& report) {
     if (const std::string problem = problem_with(spec); !problem.empty()) report.fail("", problem);
     check_spread(spec, report);
@@ -584,6 +594,28 @@ ObjectSchema<serving::NodeConfig> node_schema() {
   return s;
 }
 
+/// Which machines read which keys of cluster.
+void add_cluster_rules(ObjectSchema<Scenario>& cluster) {
+  cluster.unread({"router"}, [](const Scenario& s) {
+    return s.serving.cluster.replicas > 1 || s.serving.cluster.pools
+               ? ""
+               : "there is one replica, which gets every request: give cluster.replicas";
+  });
+  cluster.unread({"gpu.peer_link"}, [](const Scenario& s) {
+    return s.serving.cluster.parallel.gpus() > 1
+               ? ""
+               : "a replica has one GPU, without peers: give cluster.gpu.tensor_parallel";
+  });
+  cluster.unread({"gpu.expert_imbalance"}, [](const Scenario& s) {
+    return s.serving.cluster.parallel.expert > 1 ? "" : "all GPUs share every expert: give cluster.gpu.expert_parallel";
+  });
+  cluster.unread({"node.link"}, [](const Scenario& s) {
+    const serving::ClusterConfig& c = s.serving.cluster;
+    return !c.node || c.parallel.gpus() > c.node->gpus ? ""
+                                                       : "a replica lies within one node: its GPUs use gpu.peer_link";
+  });
+}
+
 ObjectSchema<Scenario> cluster_schema() {
   ObjectSchema<Scenario> s("cluster", "The machines.");
   s.optional("replicas", KVSIM_MEMBER(serving.cluster.replicas), integer().at_least(1).at_most(10000),
@@ -599,6 +631,7 @@ ObjectSchema<Scenario> cluster_schema() {
          "tiers below host memory, or the storage node's, the nearest first (placement)");
   s.object("pools", KVSIM_MEMBER(serving.cluster.pools), pools_schema(), Presence::optional,
            "two pools of nodes around a storage node, in place of replicas with host memory");
+  add_cluster_rules(s);
   return s;
 }
 
@@ -632,6 +665,89 @@ ObjectSchema<serving::SparseConfig> sparse_schema() {
   return s;
 }
 
+/// Whether sparse_self's drafts have an own one of what other policies draft with.
+template <class Member>
+bool has_own(const Scenario& s, Member serving::SparseConfig::*member) {
+  const auto& sparse = s.serving.decode.sparse;
+  return serving::configured_policy(s.serving).keeps_full && sparse && ((*sparse).*member).has_value();
+}
+
+/// Why drafts read no compressed KV of the decode policy's own; empty where they do.
+std::string unread_compressor(const Scenario& s) {
+  const DecodePolicy decode = serving::configured_policy(s.serving);
+  if (!decode.reads_compressed) {
+    return fmt::format("decode policy {} reads no compressed KV: use another, such as lossy or draft_verify",
+                       decode.name);
+  }
+  if (!decode.as_found()) return {};
+  return s.workload.chunks ? "drafts read prompts as they were put together from chunks: use prefill"
+                           : "drafts read prompts as they were stored: use placement.compressor";
+}
+
+/// Which decode policies, and what beside them, read which keys of decode.
+void add_decode_rules(ObjectSchema<Scenario>& decode) {
+  // A rule that looks at the policy alone.
+  const auto by_policy = [](bool (*reads)(const DecodePolicy&), const char* without, const char* instead) {
+    return [=](const Scenario& s) {
+      const DecodePolicy policy = serving::configured_policy(s.serving);
+      return reads(policy) ? std::string() : fmt::format("decode policy {} {}: {}", policy.name, without, instead);
+    };
+  };
+  decode.unread({"compressor"}, [](const Scenario& s) {
+    return has_own(s, &serving::SparseConfig::selection) ? "drafts read what decode.sparse.selection chooses: use that"
+                                                         : unread_compressor(s);
+  });
+  decode.unread({"keep_ratio"}, [](const Scenario& s) {
+    return has_own(s, &serving::SparseConfig::keep_ratio) ? "drafts read decode.sparse.keep_ratio of the KV: use that"
+                                                          : unread_compressor(s);
+  });
+  decode.unread({"draft_length"}, [](const Scenario& s) {
+    const DecodePolicy policy = serving::configured_policy(s.serving);
+    const std::string& lengths = s.serving.decode.draft_lengths.policy;
+    if (policy.proposes()) {
+      return fmt::format("decode policy {} drafts with its drafter: use decode.drafter.draft_length", policy.name);
+    }
+    if (!policy.verifies) return fmt::format("decode policy {} drafts nothing: use draft_verify", policy.name);
+    if (lengths != "fixed") return fmt::format("decode.draft_lengths.policy {} chooses how much is drafted", lengths);
+    return std::string(has_own(s, &serving::SparseConfig::draft_length)
+                           ? "drafts are as long as decode.sparse.draft_length says: use that"
+                           : "");
+  });
+  decode.unread({"acceptance"}, [](const Scenario& s) {
+    const DecodePolicy policy = serving::configured_policy(s.serving);
+    if (!policy.verifies) {
+      return fmt::format("decode policy {} verifies no drafts of its own: use draft_verify{}", policy.name,
+                         policy.drafter ? ", or decode.drafter.acceptance" : "");
+    }
+    return std::string(has_own(s, &serving::SparseConfig::acceptance) ? "drafts have decode.sparse.acceptance: use that"
+                                                                      : "");
+  });
+  const auto reloads = [](const DecodePolicy& p) { return p.verifies && !p.keeps_full && !p.as_found(); };
+  decode.unread({"draft_limit"},
+                by_policy([](const DecodePolicy& p) { return p.verifies; }, "verifies no drafts", "use draft_verify"));
+  decode.unread({"resident", "offloaded"},
+                by_policy(reloads, "reloads no full KV to verify drafts against", "use draft_verify"));
+  decode.unread({"prefetch.top_k", "prefetch.overlap", "prefetch.query_tokens", "prefetch.row_tokens",
+                 "prefetch.layout", "prefetch.copies", "prefetch.attention"},
+                by_policy([](const DecodePolicy& p) { return p.fetches_pairs(); }, "fetches no KV pairs",
+                          "use speculative_prefetch or fetch_on_demand"));
+  decode.unread({"prefetch.dequantisation"},
+                by_policy([](const DecodePolicy& p) { return p.low_bit_copy; }, "has no low-bit copy",
+                          "use one with it, such as quantised_only"));
+  decode.unread({"prefetch.attends_again"},
+                by_policy([](const DecodePolicy& p) { return p.fetch == serving::Fetch::on_demand; }, "attends once",
+                          "use fetch_on_demand"));
+  decode.unread({"prefetch.buffered_layers"},
+                by_policy([](const DecodePolicy& p) { return p.fetch == serving::Fetch::everything; },
+                          "streams no layers", "use full_offload"));
+  decode.unread({"drafter"}, by_policy([](const DecodePolicy& p) { return p.drafter; }, "has no auxiliary drafter",
+                                       "use a policy with one, such as drafter"));
+  decode.unread({"sparse"}, by_policy([](const DecodePolicy& p) { return p.keeps_full; },
+                                      "does not draft on a part of the full KV", "use sparse_self"));
+  decode.unread({"draft_lengths"}, by_policy([](const DecodePolicy& p) { return p.drafts(); }, "drafts nothing",
+                                             "use draft_verify, or a policy with a drafter"));
+}
+
 ObjectSchema<Scenario> decode_schema() {
   ObjectSchema<Scenario> s("decode", "What a decoding step computes and against which representation of the KV.");
   s.required("policy", KVSIM_MEMBER(serving.decode.policy), one_of(words_of(serving::decode_policies())),
@@ -663,6 +779,7 @@ ObjectSchema<Scenario> decode_schema() {
            "what sparse_self drafts with, where that is something else");
   s.object("draft_lengths", KVSIM_MEMBER(serving.decode.draft_lengths), draft_lengths_schema(), Presence::optional,
            "how many tokens each round drafts; by default draft_length");
+  add_decode_rules(s);
   return s;
 }
 
@@ -690,7 +807,8 @@ ObjectSchema<Scenario> run_schema() {
 
 ObjectSchema<Scenario> make_scenario_schema() {
   ObjectSchema<Scenario> s("scenario", "One simulation: model, machines, traffic and policies.");
-  s.required("name", &Scenario::name, text().non_empty(), "what the scenario is, for reports");
+  s.optional("name", &Scenario::name, text().non_empty(),
+             "what the scenario is, for reports; by default the file's name without its ending");
   s.optional("description", &Scenario::description, text(), "what it shows and what to expect");
   s.list("assumptions", &Scenario::assumptions, text().non_empty(), Presence::optional,
          "what was taken for granted; repeated in every result");
@@ -713,6 +831,19 @@ ObjectSchema<Scenario> make_scenario_schema() {
   s.object("slo", KVSIM_MEMBER(serving.slo), slo_schema(), Presence::optional, "latency objectives");
   s.object(
       "run", [](auto& x) -> auto& { return x; }, run_schema(), Presence::optional, "length, seed, replications");
+  add_pool_rules(s);
+  s.unread(
+      {"cluster.storage", "cluster.host.shared", "cluster.host.outages"},
+      [](const Scenario& x) {
+        return x.serving.placement ? "" : "belongs to placement, and there is none: remove this key";
+      },
+      schema::IfWritten::refused);
+  s.unread({"placement"}, [](const Scenario& x) {
+    const bool stores = x.serving.placement || !x.chunk_placement;
+    return stores ? "" : "prefill.policy recompute stores nothing: use another, such as full_reuse";
+  });
+  add_chunk_rules(s);
+  add_schedule_rules(s);
   return s;
 }
 

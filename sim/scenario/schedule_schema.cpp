@@ -1,9 +1,12 @@
 // The field table of schedule, and what its engine says where the scenario does not.
 #include <string>
 
+#include <fmt/format.h>
+
 #include "models/engines/engine_spec.h"
 #include "models/schemas.h"
 #include "sim/scenario/schemas.h"
+#include "sim/serving/decode_policy.h"
 #include "sim/serving/schedule_policy.h"
 
 namespace kvsim::scenario {
@@ -88,6 +91,35 @@ ObjectSchema<serving::ScheduleConfig> schedule_schema() {
               "serving engine that says what this map does not: max_batched_tokens, block_size, asynchronous, "
               "prefill_order, reserve and preempted; and which kernels are fused (cluster.gpu.profile.fused)");
   return s;
+}
+
+void add_schedule_rules(ObjectSchema<Scenario>& scenario) {
+  const auto staggered = [](const Scenario& s) {
+    const std::string& policy = s.serving.schedule.policy;
+    return policy == "staggered" ? "" : fmt::format("schedule policy {} does not look ahead: use staggered", policy);
+  };
+  scenario.unread({"schedule.window"}, [staggered](const Scenario& s) {
+    const auto& pools = s.serving.cluster.pools;
+    return pools && pools->dispatch.policy == "admit" ? "" : staggered(s);
+  });
+  scenario.unread({"schedule.arrival_slack", "schedule.unplaced"}, staggered);
+  scenario.unread({"schedule.arrival"}, [](const Scenario& s) {
+    const serving::DecodePolicy decode = serving::configured_policy(s.serving);
+    if (decode.verifies && !decode.keeps_full && !decode.as_found()) return std::string();
+    return fmt::format("decode policy {} reloads nothing that a verification waits for", decode.name);
+  });
+  scenario.unread({"schedule.blocking_loads"}, [](const Scenario& s) {
+    return s.serving.prefill == serving::PrefillKind::recompute
+               ? "prompts are computed, not loaded: use prefill: stored"
+               : "";
+  });
+  scenario.unread({"schedule.batch_wait.tokens", "schedule.batch_wait.requests"}, [](const Scenario& s) {
+    return s.serving.schedule.batch_wait.iterations > 0 ? ""
+                                                        : "nobody is held back: give schedule.batch_wait.iterations";
+  });
+  scenario.unread({"schedule.preempted"}, [](const Scenario& s) {
+    return s.serving.schedule.reserves_output() ? "with reserve: prompt_and_output nobody is preempted" : "";
+  });
 }
 
 void complete_schedule(Scenario& s, const Reporter& report) {

@@ -38,12 +38,8 @@ void check_outages(const std::vector<transport::Outage>& outages, const schema::
 const schema::ObjectSchema<serving::PoolsConfig>& pools_schema();
 const schema::ObjectSchema<DispatchInput>& dispatch_schema();
 
-/// A key of replicas with host memory, which would have no effect in a scenario with pools.
-struct ReplicaKey {
-  const char* key;
-  const char* instead;  ///< what a user who wrote it wants to know
-};
-std::span<const ReplicaKey> replica_keys();
+/// Adds what has no effect in a scenario with pools to the scenario's field table.
+void add_pool_rules(schema::ObjectSchema<Scenario>& scenario);
 
 /// The dispatch of the pools, from what the scenario says of it. Refuses what a scenario with pools must not say;
 /// `report` is the whole document's.
@@ -52,6 +48,9 @@ void complete_pools(Scenario& s, const schema::Reporter& report);
 // The field table of schedule, and what follows from it.
 
 schema::ObjectSchema<serving::ScheduleConfig> schedule_schema();
+
+/// Adds which keys of schedule have no effect under which policies to the scenario's field table.
+void add_schedule_rules(schema::ObjectSchema<Scenario>& scenario);
 
 /// What the schedule's engine says, if it has one, of keys that the scenario leaves out; `report` is the whole
 /// document's.
@@ -65,8 +64,8 @@ schema::ObjectSchema<Scenario> prefill_schema();
 /// prompts are not made of them; `report` is the whole document's.
 void complete_reuse(Scenario& s, const models::Catalogue& catalogue, const schema::Reporter& report);
 
-/// Keys that say something of prompts made of chunks; refused where these are not, and left out of what is written out.
-std::span<const char* const> chunk_keys();
+/// Adds what has no effect where prompts are not made of chunks, or not put together, to the scenario's field table.
+void add_chunk_rules(schema::ObjectSchema<Scenario>& scenario);
 
 /// Refuses scored prompts that are not as long as the chunks of the workload's; `report` as above.
 void check_scored_prompts(const Scenario& s, const schema::Reporter& report);

@@ -104,6 +104,28 @@ std::vector<BadInput> bad_command_lines() {
   };
   return {
       {"SetWithoutValue", {}, "--set run.seed: expected key.key=value such as run.seed=7", set("run.seed")},
+      {"SetOfAKeyThatNothingReads",
+       {},
+       "--set cluster.gpu.peer_link: no effect: a replica has one GPU, without peers: give "
+       "cluster.gpu.tensor_parallel",
+       set("cluster.gpu.peer_link=nvlink3")},
+      {"VaryingAKeyThatNoPointReads",
+       {},
+       "--vary cluster.router: no effect: there is one replica, which gets every request: give cluster.replicas",
+       {"sweep", "s.yaml", "--vary", "cluster.router=least_loaded,round_robin"}},
+      {"OptionOfAnEngine",
+       {},
+       "unknown option \"--tp\"; give --set cluster.gpu.tensor_parallel=VALUE (kvsim run --help says more)",
+       {"run", "s.yaml", "--tp", "2"}},
+      {"PlacementPolicyWithoutStoredPrompts",
+       {},
+       "--policies: lru is a placement policy, and this scenario stores no prompts: give prefill: prefix_cache, and "
+       "placement",
+       policies("full_kv,lru")},
+      {"ShareAsAPercentage",
+       {},
+       "--attainment 95: expected a share above 0 and below 1 such as 0.99; did you mean 0.95?",
+       {"capacity", "s.yaml", "--slo", "ttft_p99=9 s", "--attainment", "95"}},
       {"SetToNothing", {}, "--set run.seed: there is no value after \"=\"", set("run.seed=")},
       {"SetWithoutKey", {}, "--set =3: expected key.key=value such as run.seed=7", set("=3")},
       {"SetOfAnUnknownKey",

@@ -40,6 +40,7 @@ TEST(ScenarioKeys, OnlyNamesAndDescriptionsAreMerelyShown) {
 /// What a user can see of one value of a key.
 struct Seen {
   bool refused = false;
+  std::string unread;  ///< why nothing reads the key; empty: something does
   std::string message, measured, reported, resolved;
   std::string again;  ///< measured with the resolved scenario
 };
@@ -97,6 +98,7 @@ class KeyEffect : public ::testing::TestWithParam<KeyRow> {
     try {
       const scenario::Scenario s = small_scenario(sets);
       seen.resolved = resolved_yaml(s);
+      seen.unread = why_unread(s, row.key);
       planner::ExperimentOptions watched;
       watched.timeline = true;
       const results::Outcome outcome{s, planner::run_experiment(s, watched), ""};
@@ -127,6 +129,8 @@ TEST_P(KeyEffect, IsSeenWhereItsRowSays) {
   EXPECT_NE(a.resolved, b.resolved);
   EXPECT_EQ(a.again, a.measured) << "the resolved scenario is another one";
   EXPECT_EQ(b.again, b.measured) << "the resolved scenario is another one";
+  const bool seen = GetParam().effect == Effect::measured || GetParam().effect == Effect::reported;
+  EXPECT_EQ(seen ? a.unread : "", "") << "the key has an effect, and a rule says that nothing reads it";
   switch (GetParam().effect) {
     case Effect::measured:
       EXPECT_NE(a.measured, b.measured) << a.measured;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/scenario/scenario.h"
 #include "tests/support/sets.h"
 
 namespace kvsim::testing {
@@ -65,6 +66,9 @@ inline std::vector<std::string> fetching(std::vector<std::string> more = {}) {
 std::string fitted_profile();
 
 std::vector<KeyRow> key_rows();  ///< all of them
+
+/// Why nothing reads the key of a row in this scenario, by the rules of the schema; empty where something does.
+std::string why_unread(const scenario::Scenario& scenario, const std::string& key);
 
 /// Prompts computed on the GPU, so that arithmetic matters.
 inline std::vector<std::string> recomputed(std::vector<std::string> more = {}) {

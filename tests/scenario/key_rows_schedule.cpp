@@ -91,6 +91,14 @@ std::ostream& operator<<(std::ostream& out, const KeyRow& row) {
   return out;
 }
 
+std::string why_unread(const scenario::Scenario& scenario, const std::string& key) {
+  for (const schema::UnreadKey& rule : scenario::scenario_schema().unread_keys(scenario)) {
+    const bool below = key.starts_with(rule.path) && key.find_first_of(".[", rule.path.size()) == rule.path.size();
+    if (key == rule.path || below) return rule.why;
+  }
+  return {};
+}
+
 std::vector<KeyRow> key_rows() {
   std::vector<KeyRow> all;
   for (auto& rows : {model_rows(), cluster_rows(), profile_rows(), kernel_rows(), workload_rows(), decode_rows(),

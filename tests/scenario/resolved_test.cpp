@@ -204,7 +204,7 @@ TEST(ResolvedScenario, NamesEveryKeyOfPlacementUnderThePolicyThatReadsIt) {
 }
 
 TEST(ResolvedScenario, WritesOutTheEntriesThatTheGpuBringsWithIt) {
-  const auto s = small_scenario({"cluster={gpu: {type: h200}, host: {memory: 1 TiB}}"});
+  const auto s = small_scenario({"cluster={gpu: {type: h200, tensor_parallel: 2}, host: {memory: 1 TiB}}"});
   const schema::ConfigNode resolved = schema::read_yaml(resolved_yaml(s), "resolved.yaml");
   for (const char* key : {"cluster.gpu.profile.linear.t0", "cluster.gpu.peer_link.read", "cluster.host.link.read"}) {
     EXPECT_NE(resolved.find_path(key), nullptr) << key;

@@ -6,6 +6,7 @@
 #include <exception>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -14,6 +15,7 @@
 
 #include "models/schema/error.h"
 #include "planner/parallel.h"
+#include "sim/scenario/keys_without_effect.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
 #include "tools/results/figure_rows.h"
@@ -193,6 +195,26 @@ scenario::ScenarioFile scenario_file(const std::string& file, const SimulationOp
   std::vector<std::string> overrides = options.set;
   for (std::string& seed : seeds_of(options)) overrides.push_back(std::move(seed));
   return scenario::ScenarioFile(file, overrides);
+}
+
+void remark_on_keys(const std::vector<scenario::Scenario*>& scenarios) {
+  scenario::UnreadByAll of_all;
+  std::map<std::string, scenario::UnreadByAll> of_file;
+  for (const scenario::Scenario* one : scenarios) {
+    of_all.add(*one);
+    of_file[one->file].add(*one);
+  }
+  of_all.refuse();
+  for (scenario::Scenario* one : scenarios) one->remarks = of_file[one->file].remarks();
+  for (const auto& [file, unread] : of_file) {
+    for (const std::string& remark : unread.remarks()) Console::complain("warning: " + remark);
+  }
+}
+
+void remark_on_keys(std::vector<Planned>& planned) {
+  std::vector<scenario::Scenario*> scenarios;
+  for (Planned& one : planned) scenarios.push_back(&one.scenario);
+  remark_on_keys(scenarios);
 }
 
 std::vector<results::Outcome> run_experiments(std::vector<Planned> planned, int jobs, WhenInterrupted when) {

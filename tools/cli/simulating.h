@@ -59,6 +59,10 @@ std::vector<std::string> files_read(const scenario::Scenario& scenario);
 /// Reads a scenario's file with the options' changes to it.
 scenario::ScenarioFile scenario_file(const std::string& file, const SimulationOptions& options);
 
+/// Refuses keys of the command line that have an effect on none of these scenarios (schema::InputError). Of keys of a
+/// file without effect on any of its scenarios it warns, and puts a remark into each of them.
+void remark_on_keys(const std::vector<scenario::Scenario*>& scenarios);
+
 /// A scenario to run.
 struct Planned {
   scenario::Scenario scenario;
@@ -67,6 +71,8 @@ struct Planned {
   bool timeline = false;                        ///< keep its first replication's load over time
   serving::RequestWatcher* requests = nullptr;  ///< of its first replication
 };
+
+void remark_on_keys(std::vector<Planned>& planned);
 
 /// What becomes of replications that had finished when SIGINT or SIGTERM came.
 enum class WhenInterrupted {

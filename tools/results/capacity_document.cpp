@@ -364,7 +364,9 @@ namespace {
 Json capacity_details(const CapacityOutcome& outcome) {
   Json details = Json::object();
   for (const auto& [word, sentence] : capacity_definitions(outcome)) details[word] = sentence;
-  details["assumptions"] = outcome.plan.configurations.front().scenario.assumptions;
+  const scenario::Scenario& scenario = outcome.plan.configurations.front().scenario;
+  details["assumptions"] = scenario.assumptions;
+  if (!scenario.remarks.empty()) details["remarks"] = scenario.remarks;
   return details;
 }
 
@@ -447,6 +449,7 @@ const Fields<CapacityOutcome>& basis_fields() {
   static const Fields<CapacityOutcome> all = [] {
     Of details = Of::values("details.*", {kText, "what the word means here"}, capacity_details);
     details.inner.push_back({"details.assumptions[]", {kText, "what the scenario takes for granted"}});
+    details.inner.push_back({"details.remarks[]", {kText, "keys of the scenario that nothing reads"}});
     const auto options = [](const CapacityOutcome& o) {
       return o.hit_rates ? std::optional(cache_options_of(*o.hit_rates, o.plan.request.prices)) : std::nullopt;
     };

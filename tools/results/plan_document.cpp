@@ -173,6 +173,9 @@ Fields<PlanOutcome> outcome_fields(bool timing = false) {
   fields.push_back({"resolved_scenario", {kText, "the scenario as resolved, YAML"}, [](const O& o) {
                       return scenario::resolved_yaml(o.scenario);
                     }});
+  fields.push_back(F::values("remarks?[]", {kText, "keys of the scenario that nothing reads"}, [](const O& o) {
+    return o.scenario.remarks.empty() ? Json(nullptr) : Json(o.scenario.remarks);
+  }));
   fields.push_back(F::part(
       "details", "what is behind the plan", [](const O& o) -> const O& { return o; }, outcome_details()));
   fields.push_back(

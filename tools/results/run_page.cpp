@@ -255,8 +255,10 @@ std::string setup_line(const Scenario& scenario) {
 
 std::vector<List> caveats(const std::vector<Outcome>& outcomes) {
   List assumptions{"Assumptions", {}}, fallbacks{"Fall-backs", {}}, refusals{"Refusals", {}};
+  List remarks{"Keys without effect", {}};
   for (const Outcome& o : outcomes) {
     add_new(assumptions.items, "", assumptions_of(o.scenario));
+    add_new(remarks.items, "", o.scenario.remarks);
     const std::string policy = o.policy.empty() ? "" : o.policy + ": ";
     add_new(fallbacks.items, "", o.result.fallbacks);
     add_new(fallbacks.items, policy, o.result.own_fallbacks);
@@ -270,7 +272,7 @@ std::vector<List> caveats(const std::vector<Outcome>& outcomes) {
     if (sketched[i].empty()) continue;
     add_new(percentiles.items, alike || outcomes[i].policy.empty() ? "" : outcomes[i].policy + ": ", {sketched[i]});
   }
-  return {{"How sure", how_sure(outcomes)}, assumptions, fallbacks, refusals, percentiles};
+  return {{"How sure", how_sure(outcomes)}, assumptions, fallbacks, refusals, percentiles, remarks};
 }
 
 Page run_page(const Outcome& outcome, bool timing) {

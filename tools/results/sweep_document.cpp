@@ -318,7 +318,9 @@ const Fields<Sweep>& head_fields() {
       F::values("fallbacks[]", {kText, "what points took for want of something better"},
                 [](const S& s) { return Json(fallbacks_of(s)); }),
       F::values("how_sure[]", {kText, "how wrong the figures of points may be"},
-                [](const S& s) { return Json(how_sure_of(s)); })};
+                [](const S& s) { return Json(how_sure_of(s)); }),
+      F::values("remarks?[]", {kText, "keys of the scenario that no point reads"},
+                [](const S& s) { return s.plan.remarks.empty() ? Json(nullptr) : Json(s.plan.remarks); })};
   return fields;
 }
 

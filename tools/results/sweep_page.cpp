@@ -352,8 +352,11 @@ Page sweep_page(const Sweep& sweep) {
   page.tables = {points_table(sweep, figures, ranking)};
   Table map = heat_map(sweep, figures, ranking);
   if (!map.rows.empty()) page.tables.push_back(std::move(map));
-  page.lists = {caveats("How sure", how_sure_of(sweep)), caveats("Assumptions", assumptions_of(sweep)),
-                caveats("Fall-backs", fallbacks_of(sweep)), caveats("Percentiles", sketched_percentiles_of(sweep)),
+  page.lists = {caveats("How sure", how_sure_of(sweep)),
+                caveats("Assumptions", assumptions_of(sweep)),
+                caveats("Fall-backs", fallbacks_of(sweep)),
+                caveats("Percentiles", sketched_percentiles_of(sweep)),
+                caveats("Keys without effect", sweep.plan.remarks),
                 infeasible(sweep)};
   return page;
 }

@@ -10,6 +10,7 @@
 #include "models/schema/error.h"
 #include "models/workload/trace_reader.h"
 #include "planner/capacity/capacity_plan.h"
+#include "sim/scenario/keys_without_effect.h"
 #include "tools/cli/capacity_options.h"
 #include "tools/cli/command.h"
 #include "tools/cli/named_things.h"
@@ -135,6 +136,30 @@ std::string interruption(const planner::capacity::CapacityPlan& plan) {
   return fmt::format("results are of {} of {} configurations", all - plan.stopped, all);
 }
 
+/// Keys without effect on any configuration are refused or remarked. A fleet has several replicas, and a machine that
+/// is chosen may need several GPUs.
+void remark_on_searched(scenario::Scenario& scenario, planner::capacity::CapacityRequest& request) {
+  std::vector<scenario::Scenario> searched;
+  for (const planner::UnderPolicy& under : request.policies) searched.push_back(under.scenario);
+  if (searched.empty()) searched.push_back(scenario);
+  std::vector<scenario::Scenario*> all;
+  for (scenario::Scenario& one : searched) {
+    serving::ClusterConfig& cluster = one.serving.cluster;
+    if (request.rate) cluster.replicas = std::max<std::int64_t>(2, cluster.replicas);
+    if (!request.machines.empty()) cluster.parallel.tensor = std::max<std::int64_t>(2, cluster.parallel.tensor);
+    all.push_back(&one);
+  }
+  remark_on_keys(all);
+  scenario::refuse_if_set(scenario, {"workload.closed.concurrency"}, "capacity searches it: use --users");
+  scenario::refuse_if_set(scenario, {"workload.requests", "workload.sessions.count"},
+                          "capacity chooses how long runs are: use run.duration");
+  if (!scenario.serving.placement) {  // tiers are warmed with requests of the scenario's rate
+    scenario::refuse_if_set(scenario, {"workload.arrivals.rate"}, "capacity searches it: use --rate");
+  }
+  scenario.remarks = searched.front().remarks;
+  for (planner::UnderPolicy& under : request.policies) under.scenario.remarks = scenario.remarks;
+}
+
 void capacity(Console& console, const Options& options) {
   const scenario::ScenarioFile file = scenario_file(options.scenario, with_nodes(options));
   scenario::Scenario scenario = file.load();
@@ -145,6 +170,7 @@ void capacity(Console& console, const Options& options) {
   }
   for (const std::string& objective : options.slo) apply_objective(scenario.serving.slo, objective);
   planner::capacity::CapacityRequest request = request_of(options, file, scenario);
+  remark_on_searched(scenario, request);
   std::optional<OutputFolder> folder;
   if (!options.out.empty()) {
     std::vector<std::string> inputs = files_read(scenario);

@@ -125,7 +125,8 @@ void check(Console& console, const Options& options) {
   }
   constexpr std::size_t kMostLines = 25;
   const scenario::ScenarioFile file(options.scenario, options.set);
-  const scenario::Scenario scenario = file.load();
+  scenario::Scenario scenario = file.load();
+  remark_on_keys({&scenario});
   const std::string head = heading(options, scenario), resolved = scenario::resolved_yaml(scenario);
   console.print(head);
   if (options.full) return console.print(resolved);

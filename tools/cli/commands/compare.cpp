@@ -119,6 +119,7 @@ void compare(Console& console, const Options& options) {
   }
   std::vector<std::string> inputs = files_read(scenario);
   inputs.push_back(options.prices);
+  remark_on_keys(planned);
   RunFiles files(options, labels, inputs);
   for (std::size_t i = 0; i < planned.size(); ++i) files.give_to(planned[i], i);
   comparison.outcomes = run_experiments(std::move(planned), options.jobs);

@@ -6,6 +6,7 @@
 #include "planner/infeasible.h"
 #include "planner/prefetch/prefetch_plan.h"
 #include "planner/reuse/reuse_plan.h"
+#include "sim/scenario/keys_without_effect.h"
 #include "tools/cli/command.h"
 #include "tools/cli/plan/plan.h"
 
@@ -37,16 +38,39 @@ scenario::Scenario feasible_scenario(const PlanOptions& options) {
   }
 }
 
+/// What of a scenario is planned.
+PlanMode mode_of(const PlanOptions& options, const scenario::Scenario& scenario) {
+  if (options.draft_table) return PlanMode::draft_table;
+  if (planner::plans_reuse(scenario)) return PlanMode::reuse;
+  if (scenario.serving.cluster.pools) return PlanMode::pools;
+  return planner::plans_prefetch(scenario) ? PlanMode::prefetch : PlanMode::verification;
+}
+
 void plan_scenario(Console& console, PlanOptions options) {
   check_exports(options);
-  const scenario::Scenario scenario = feasible_scenario(options);
+  scenario::Scenario scenario = feasible_scenario(options);
+  scenario::Scenario drafting = scenario;  // whatever its policy, plans of verifications are of draft_verify
+  if (mode_of(options, scenario) == PlanMode::verification) drafting.serving.decode.policy = "draft_verify";
+  remark_on_keys({&scenario, &drafting});
+  if (mode_of(options, scenario) == PlanMode::verification && !options.simulate) {
+    scenario::refuse_if_set(scenario, {"decode.draft_length"}, "plan chooses it: use --draft-length, or --simulate");
+    scenario::refuse_if_set(scenario, {"decode.resident", "decode.offloaded"},
+                            "plan chooses the batch: use --simulate");
+  }
   for (std::string& file : files_read(scenario)) options.inputs.push_back(std::move(file));
   open_output(options);
-  if (options.draft_table) return plan_draft_table(console, options, scenario);
-  if (planner::plans_reuse(scenario)) return plan_reuse(console, options, scenario);
-  if (scenario.serving.cluster.pools) return plan_pools(console, options, scenario);
-  if (planner::plans_prefetch(scenario)) return plan_prefetch(console, options, scenario);
-  plan_verification(console, options, scenario);
+  switch (mode_of(options, scenario)) {
+    case PlanMode::draft_table:
+      return plan_draft_table(console, options, scenario);
+    case PlanMode::reuse:
+      return plan_reuse(console, options, scenario);
+    case PlanMode::pools:
+      return plan_pools(console, options, scenario);
+    case PlanMode::prefetch:
+      return plan_prefetch(console, options, scenario);
+    default:
+      plan_verification(console, options, scenario);
+  }
 }
 
 void plan(Console& console, PlanOptions options) {

@@ -60,6 +60,7 @@ void run(Console& console, const Options& options) {
     for (std::string& read : files_read(planned.back().scenario)) inputs.push_back(std::move(read));
     labels.push_back(options.scenarios.size() == 1 ? "" : std::to_string(planned.size()));
   }
+  remark_on_keys(planned);
   RunFiles files(options, labels, inputs);
   for (std::size_t i = 0; i < planned.size(); ++i) files.give_to(planned[i], i);
   const std::vector<std::int64_t> asked = replications_of(planned);

@@ -27,8 +27,9 @@ constexpr const char* kBeginning =
 # Scenario reference
 
 Every key that a scenario may have, and every name that comes with kvsim. A key that is not here is refused, with the
-nearest one that is. `kvsim check SCENARIO --full` writes a scenario out with all its defaults; `kvsim schema` prints the same
-tables as a JSON Schema for editors. [tutorial.md](tutorial.md) builds a scenario from nothing.
+nearest one that is. A key that nothing reads under the scenario's policies is refused in `--set` and `--vary`, with the key that
+has the effect; in a file it is a warning, unless it has its default. `kvsim check SCENARIO --full` writes a scenario out with all its
+defaults; `kvsim schema` prints the same tables as a JSON Schema for editors. [tutorial.md](tutorial.md) builds a scenario from nothing.
 
 ## How values are written
 

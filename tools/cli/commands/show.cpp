@@ -94,8 +94,9 @@ std::function<void(Console&)> declare(CLI::App& app) {
       ->allow_extra_args(false);
   return [options, step](Console& console) {
     if (step->parsed()) {
-      const results::StepReport report =
-          results::step_report(scenario::load_scenario(options->scenario, options->set), options->step);
+      scenario::Scenario scenario = scenario::load_scenario(options->scenario, options->set);
+      remark_on_keys({&scenario});
+      const results::StepReport report = results::step_report(scenario, options->step);
       if (options->json) {
         console.print(results::json_text(results::step_json(report)));
       } else {

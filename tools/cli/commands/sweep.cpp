@@ -229,7 +229,11 @@ void run_sweep(Console& console, SweepOptions options) {
   const scenario::ScenarioFile file = scenario_file(options.scenario, options);
   sweep::Design design = design_of(options, file.parse().serving.run.seed);
   sweep::check_paths(design.axes(), seeds_of(options));
-  const scenario::Scenario base = sweep::base_of(file, design);
+  scenario::Scenario base = sweep::base_of(file, design);
+  const scenario::UnreadByAll unread = sweep::unread_by_all(file, design, options.jobs);
+  unread.refuse();
+  base.remarks = unread.remarks();
+  for (const std::string& remark : base.remarks) Console::complain("warning: " + remark);
   const sweep::Plan plan = sweep::make_plan(base, std::move(design), shard, results::kvsim_version());
   Sitting sitting(options, plan, file);
   const results::Sweep result = sitting.run();

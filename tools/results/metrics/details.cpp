@@ -16,6 +16,9 @@ using serving::Measurements;
 
 const Condition kReplicas{"without pools", [](const scenario::Scenario& s) { return !s.serving.cluster.pools; }};
 
+const Condition kRemarks{"where a key of the scenario's file has no effect",
+                         [](const scenario::Scenario& s) { return !s.remarks.empty(); }};
+
 template <class T>
 auto detail(T Measurements::*member) {
   return [member](const View& v) { return count(v.measured().*member); };
@@ -236,6 +239,8 @@ Metrics detail_metrics() {
   append(rows, speed_metrics());
   append(rows, {{"details.assumptions", kObject, kNeither, "what the scenario's author took for granted",
                  [](const View& v) { return Figure{v.outcome.scenario.assumptions}; }},
+                {"details.remarks", kObject, kNeither, "keys of the scenario's file that nothing reads",
+                 [](const View& v) { return Figure{v.outcome.scenario.remarks}; }, &kRemarks},
                 {"details.fallbacks", kObject, kNeither, "figures that had to be replaced", fallbacks},
                 {"details.refusals", kObject, kNeither, "why requests were refused: the first few",
                  [](const View& v) { return Figure{v.outcome.result.refusals}; }},

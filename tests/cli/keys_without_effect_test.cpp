@@ -1,0 +1,89 @@
+// Keys that nothing reads: refused on a command line, remarked in a file, by every command that simulates.
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/workspace.h"
+
+namespace kvsim::test::KVSIM_FILE {
+namespace {
+
+using nlohmann::json;
+
+class KeysWithoutEffectTest : public Workspace {
+ protected:
+  /// A scenario that decodes by full_kv and has a key of drafts.
+  void write_full_kv() {
+    std::string text =
+        edited(tiny_scenario(), "policy: draft_verify, compressor: kvzip, keep_ratio: 0.2, draft_length: 8",
+               "policy: full_kv, draft_length: 8");
+    write("s.yaml", edited(text, "{policy: staggered}", "{policy: fcfs}"));
+  }
+  static constexpr const char* kRemark =
+      "s.yaml:11:41: decode.draft_length: no effect: decode policy full_kv drafts nothing: use draft_verify";
+};
+
+TEST_F(KeysWithoutEffectTest, OfAFileAreWarnedOfAndInTheResults) {
+  write_full_kv();
+  const CommandResult r = run({"run", "s.yaml", "--json"});
+  EXPECT_EQ(r.status, 0);
+  EXPECT_EQ(r.err, std::string("kvsim: warning: ") + kRemark + "\n");
+  EXPECT_EQ(json::parse(r.out).at("details").at("remarks"), json({kRemark}));
+  EXPECT_NE(run({"run", "s.yaml"}).out.find(kRemark), std::string::npos);
+  EXPECT_EQ(run({"check", "s.yaml"}).err, r.err);
+}
+
+TEST_F(KeysWithoutEffectTest, AreNoneWhereAllIsRead) {
+  write("s.yaml", tiny_scenario());
+  const CommandResult r = run({"run", "s.yaml", "--json"});
+  EXPECT_EQ(r.err, "");
+  EXPECT_FALSE(json::parse(r.out).at("details").contains("remarks"));
+}
+
+TEST_F(KeysWithoutEffectTest, OfAComparisonAreThoseThatNoPolicyReads) {
+  write("s.yaml", tiny_scenario());
+  EXPECT_EQ(run({"compare", "s.yaml", "--policies", "full_kv,draft_verify", "--set", "decode.draft_length=9"}).err, "");
+  const CommandResult none =
+      run({"compare", "s.yaml", "--policies", "full_kv,lossy", "--set", "decode.draft_length=9"});
+  EXPECT_EQ(none.status, 2);
+  EXPECT_EQ(none.err,
+            "kvsim: --set decode.draft_length: no effect: decode policy full_kv drafts nothing: use draft_verify\n");
+}
+
+TEST_F(KeysWithoutEffectTest, OfASweepAreThoseThatNoPointReads) {
+  write("s.yaml", tiny_scenario());
+  const std::vector<std::string> lengths{
+      "sweep", "s.yaml", "--vary", "decode.draft_length=4,8", "--set", "schedule.policy=fcfs"};
+  const auto with = [&lengths](const std::string& policies) {
+    std::vector<std::string> words = lengths;
+    words.insert(words.end(), {"--vary", "decode.policy=" + policies});
+    return words;
+  };
+  EXPECT_EQ(run(with("full_kv,draft_verify")).status, 0);
+  const CommandResult none = run(with("full_kv,lossy"));
+  EXPECT_EQ(none.status, 2);
+  EXPECT_EQ(none.err,
+            "kvsim: --vary decode.draft_length: no effect: decode policy full_kv drafts nothing: use "
+            "draft_verify\n");
+  // A shard of one policy's points is part of a sweep that reads the key.
+  std::vector<std::string> shard = with("full_kv,draft_verify");
+  shard.insert(shard.end(), {"--shard", "1/2"});
+  EXPECT_EQ(run(shard).status, 0);
+}
+
+TEST_F(KeysWithoutEffectTest, OfASweepsFileAreInItsResults) {
+  write_full_kv();
+  const CommandResult r = run({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--json"});
+  EXPECT_EQ(r.err, std::string("kvsim: warning: ") + kRemark + "\n");
+  EXPECT_EQ(json::parse(r.out).at("remarks"), json({kRemark}));
+}
+
+TEST_F(KeysWithoutEffectTest, OfACapacitySearchAreThoseOfItsFleets) {
+  write("s.yaml", tiny_scenario());
+  const std::vector<std::string> router{"capacity",     "s.yaml", "--slo",
+                                        "ttft_p99=9 s", "--set",  "cluster.router=round_robin"};
+  const CommandResult one = run(router);
+  EXPECT_EQ(one.status, 2);
+  EXPECT_NE(one.err.find("--set cluster.router: no effect"), std::string::npos) << one.err;
+}
+
+}  // namespace
+}  // namespace kvsim::test::KVSIM_FILE
