@@ -156,6 +156,7 @@ double growth_by_chance(std::uint64_t arrived, double cv) {
 }
 
 std::string unsteady_state(const serving::Measurements& m, double cv) {
+  if (m.arrived > 0 && m.refused == m.arrived) return "every request was refused: it has no latencies";
   if (m.completed_measured == 0) {
     return fmt::format(
         "no request finished in the measured time of {:.4g} s: it has no latencies; give a longer "

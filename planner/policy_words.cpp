@@ -198,7 +198,14 @@ Changes stored_changes(const Scenario& scenario, const std::string& policy) {
 Changes changes_of(const Scenario& scenario, const std::string& policy) {
   if (scenario.serving.cluster.pools) return pool_changes(scenario, policy);
   if (has_stored_prompts(scenario)) return stored_changes(scenario, policy);
-  return changes_of(words_of_decoding(scenario), policy, "decode policy");
+  const PolicyWords decoding = words_of_decoding(scenario), placements = words_of_placement();
+  if (find(decoding, name_in(policy)) == decoding.end() && find(placements, name_in(policy)) != placements.end()) {
+    throw schema::InputError(
+        fmt::format("--policies: {} is a placement policy, and this scenario stores no prompts: give prefill: "
+                    "prefix_cache, and placement",
+                    name_in(policy)));
+  }
+  return changes_of(decoding, policy, "decode policy");
 }
 
 }  // namespace

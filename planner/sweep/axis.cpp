@@ -290,7 +290,12 @@ Interval interval_of(const std::string& path, const std::vector<std::string>& pa
       throw std::invalid_argument(fmt::format("the range is empty: {} is not below {}", parts[0], parts[1]));
     }
   } catch (const schema::UnitError& error) {
-    throw std::invalid_argument(error.what());
+    const std::string unit(
+        schema::dimension_units(interval.dimension).empty() ? "" : schema::dimension_units(interval.dimension).front());
+    if (unit.empty() || high->rest == unit) throw std::invalid_argument(error.what());
+    const std::string behind = unit.front() == '/' ? unit : " " + unit;
+    throw std::invalid_argument(
+        fmt::format("a range needs units and a step, such as {0}{2}:{1}{2}:1{2}", parts[0], parts[1], behind));
   }
   return interval;
 }

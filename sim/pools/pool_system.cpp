@@ -144,8 +144,10 @@ std::string PoolSystem::take(PoolRequest& r, const models::RequestSpec& spec) {
   serving::Request& q = *r.request;
   const std::int64_t tokens = q.prompt + q.output;
   if (tokens > config_.model.max_context) {
-    return fmt::format("needs a context of {} tokens, {} allows {}", tokens, config_.model.name,
-                       config_.model.max_context);
+    return fmt::format(
+        "needs a context of {} tokens, {} allows {}: where YaRN or the like makes more of it, give "
+        "model.max_context",
+        tokens, config_.model.name, config_.model.max_context);
   }
   stored_->arrived(r, spec);
   stored_->look(r);

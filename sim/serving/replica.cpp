@@ -51,7 +51,10 @@ std::string Replica::refusal(const Request& r) const {
   const std::int64_t tokens = r.prompt + r.output;
   const models::LlmSpec& model = env_.config.model;
   if (tokens > model.max_context) {
-    return fmt::format("needs a context of {} tokens, {} allows {}", tokens, model.name, model.max_context);
+    return fmt::format(
+        "needs a context of {} tokens, {} allows {}: where YaRN or the like makes more of it, give "
+        "model.max_context",
+        tokens, model.name, model.max_context);
   }
   const std::int64_t need = demand_.most(r, reloads_.full_kv().most_beside(tokens));
   const std::int64_t ranks = env_.config.cluster.parallel.attention_data;

@@ -370,7 +370,7 @@ TEST(RefusedByTheSimulator, IsAClosedLoopThatNobodyCanEnter) {
   EXPECT_EQ(
       refused_run({"workload.context=140k tokens", "workload.requests=2000"}),
       "workload: 1000 requests in a row were refused; the last request 2 (140000 + 200 tokens) needs a context of "
-      "140200 tokens, llama-3.1-8b allows 131072");
+      "140200 tokens, llama-3.1-8b allows 131072: where YaRN or the like makes more of it, give model.max_context");
 }
 
 }  // namespace

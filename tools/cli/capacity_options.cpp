@@ -57,7 +57,10 @@ double share_from_user(const std::string& option, const std::string& text) {
   try {
     const double share = schema::parse_number(text);
     if (share > 0 && share < 1) return share;
-    throw schema::UnitError("expected a share above 0 and below 1 such as 0.99");
+    constexpr double percent = 100;
+    throw schema::UnitError(
+        fmt::format("expected a share above 0 and below 1 such as 0.99{}",
+                    share > 1 && share < percent ? fmt::format("; did you mean {:g}?", share / percent) : ""));
   } catch (const schema::UnitError& e) {
     throw InputError(fmt::format("{} {}: {}", option, text, e.what()));
   }
