@@ -43,7 +43,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::vector<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
-  word = word.substr(word.rfind('/') + 1);  // a hub's "Qwen/Qwen3-32B" has the owner in front
+  // A hub's "Qwen/Qwen3-32B" has the owner in front.
+  const bool paths = std::any_of(candidates.begin(), candidates.end(),
+                                 [](const std::string& candidate) { return candidate.find('/') != std::string::npos; });
+  if (!paths) word = word.substr(word.rfind('/') + 1);
   for (const std::string& candidate : candidates) {
     if (folded(candidate) == folded(word) && candidate != word) return {candidate};
   }

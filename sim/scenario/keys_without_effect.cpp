@@ -118,13 +118,16 @@ std::vector<std::string> UnreadByAll::remarks() const {
   return remarks;
 }
 
-void refuse_if_set(const Scenario& scenario, std::initializer_list<const char*> keys, const std::string& why) {
+void refuse_if_set(const Scenario& scenario, std::initializer_list<const char*> keys, const std::string& why,
+                   WithinMap within) {
   std::vector<KeyWithoutEffect> found;
   for (const char* key : keys) {
     const ConfigNode* node = scenario.document ? scenario.document->find_path(key) : nullptr;
     if (node != nullptr) add_written(*node, key, {key, why}, scenario.file, found);
   }
-  const auto set = std::find_if(found.begin(), found.end(), [](const KeyWithoutEffect& key) { return !key.in_file; });
+  const auto set = std::find_if(found.begin(), found.end(), [within](const KeyWithoutEffect& key) {
+    return !key.in_file && (within == WithinMap::refused || key.origin.source().ends_with(" " + key.path));
+  });
   if (set != found.end()) throw complaint(*set);
 }
 

@@ -2,6 +2,7 @@
 // schema's rules (ObjectSchema::unread) say which these are.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -46,7 +47,11 @@ class UnreadByAll {
   std::vector<KeyWithoutEffect> keys_;
 };
 
+/// A key may be set alone (`--set workload.arrivals.rate=3/s`), or within a map that must have it.
+enum class WithinMap : std::uint8_t { refused, allowed };
+
 /// Refuses keys of a command line that the command chooses itself; `why` names the option that has the effect.
-void refuse_if_set(const Scenario& scenario, std::initializer_list<const char*> keys, const std::string& why);
+void refuse_if_set(const Scenario& scenario, std::initializer_list<const char*> keys, const std::string& why,
+                   WithinMap within = WithinMap::refused);
 
 }  // namespace kvsim::scenario

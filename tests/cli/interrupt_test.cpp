@@ -144,8 +144,8 @@ TEST_F(InterruptTest, WhatOneReplicaSustainsIsWrittenBeforeFleetsAreSized) {
 // A comparison of replications that some policies have had would be one of different traffic.
 TEST_F(InterruptTest, AComparisonIsOfAllOrOfNone) {
   write("s.yaml", edited(tiny_scenario(), "duration: 4 s", "duration: 100 s"));
-  Child child({KVSIM_BINARY, "compare", "s.yaml", "--policies", "full_kv", "--replications", "10000", "--jobs", "1",
-               "--out", "kept"},
+  Child child({KVSIM_BINARY, "compare", "s.yaml", "--policies", "draft_verify", "--replications", "10000", "--jobs",
+               "1", "--out", "kept"},
               {"", folder()});
   while (names().size() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   std::this_thread::sleep_for(std::chrono::milliseconds(500));

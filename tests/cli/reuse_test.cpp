@@ -147,12 +147,13 @@ TEST_F(ReuseTest, ATimelineShowsScoringWhereItTakesTheGpusTime) {
 TEST_F(ReuseTest, CapacityBuysGpusThatScore) {
   const Words sizing{"capacity",     "c.yaml", "--slo",          "ttft_p99=1s", "--rate", "8/s",
                      "--attainment", "0.9",    "--replications", "2",           "--json"};
-  const auto of = [&](const std::string& policy, const std::string& gpus) {
+  const auto of = [&](const Words& policy) {
     Words words = sizing;
-    words.insert(words.end(), {"--policies", policy, "--set", "prefill.speculative.gpus=" + gpus});
+    words.insert(words.end(), policy.begin(), policy.end());
     return Json::parse(accepted(words).out)["configurations"][0];
   };
-  const Json with = of("selective", "1"), without = of("cacheblend", "1");
+  const Json with = of({"--policies", "selective", "--set", "prefill.speculative.gpus=1"}),
+             without = of({"--policies", "cacheblend"});
   EXPECT_EQ(with["scorer_gpus"], 1);
   EXPECT_FALSE(without.contains("scorer_gpus"));
   EXPECT_EQ(with["fleet"]["gpus"], 2 * with["fleet"]["replicas"].get<int>());

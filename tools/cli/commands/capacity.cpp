@@ -150,11 +150,14 @@ void remark_on_searched(scenario::Scenario& scenario, planner::capacity::Capacit
     all.push_back(&one);
   }
   remark_on_keys(all);
-  scenario::refuse_if_set(scenario, {"workload.closed.concurrency"}, "capacity searches it: use --users");
+  using scenario::WithinMap;
+  scenario::refuse_if_set(scenario, {"workload.closed.concurrency"}, "capacity searches it: use --users",
+                          WithinMap::allowed);
   scenario::refuse_if_set(scenario, {"workload.requests", "workload.sessions.count"},
                           "capacity chooses how long runs are: use run.duration");
   if (!scenario.serving.placement) {  // tiers are warmed with requests of the scenario's rate
-    scenario::refuse_if_set(scenario, {"workload.arrivals.rate"}, "capacity searches it: use --rate");
+    scenario::refuse_if_set(scenario, {"workload.arrivals.rate"}, "capacity searches it: use --rate",
+                            WithinMap::allowed);
   }
   scenario.remarks = searched.front().remarks;
   for (planner::UnderPolicy& under : request.policies) under.scenario.remarks = scenario.remarks;
