@@ -10,10 +10,14 @@
 
 namespace kvsim::models {
 
-double gather_s(const LinkSpec& link, const GatherMethod& method, double rows, double row_bytes) {
-  const double read = link.read_bytes_per_s.value;
-  const double bytes_per_s = method.bytes_per_s.value > 0 ? std::min(method.bytes_per_s.value, read) : read;
+double gather_s(double read_bytes_per_s, const GatherMethod& method, double rows, double row_bytes) {
+  const double bytes_per_s =
+      method.bytes_per_s.value > 0 ? std::min(method.bytes_per_s.value, read_bytes_per_s) : read_bytes_per_s;
   return rows * std::max(method.per_row_s.value, row_bytes / bytes_per_s);
+}
+
+double gather_s(const LinkSpec& link, const GatherMethod& method, double rows, double row_bytes) {
+  return gather_s(link.read_bytes_per_s.value, method, rows, row_bytes);
 }
 
 double gathered_bytes_per_s(const LinkSpec& link, const GatherMethod& method, double row_bytes) {

@@ -60,6 +60,8 @@ struct Interconnect {
 /// Seconds that `rows` rows of `row_bytes` each occupy the link: rows max(per_row, row_bytes / rate). The link's setup
 /// and latency, once for all of them, come on top.
 [[nodiscard]] double gather_s(const LinkSpec& link, const GatherMethod& method, double rows, double row_bytes);
+/// As above, over a link that reads so many bytes a second.
+[[nodiscard]] double gather_s(double read_bytes_per_s, const GatherMethod& method, double rows, double row_bytes);
 
 /// Bytes per second at which rows of this size cross the link.
 [[nodiscard]] double gathered_bytes_per_s(const LinkSpec& link, const GatherMethod& method, double row_bytes);

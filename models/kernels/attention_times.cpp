@@ -36,17 +36,20 @@ std::pair<const std::vector<DecodeForm>*, const std::vector<TiledForm>*> attenti
 }
 
 /// Of one layer's up projection over tokens whose latents are cached already.
-TokenCurve expansion_curve(const KernelProfile& profile, const LlmSpec& model, const Machine& machine, double gpus) {
+TokenCurve expansion_curve(const KernelProfile& profile, const LlmSpec& model, const Machine& machine, double gpus,
+                           CurveGrid grid) {
   const auto heads = static_cast<double>(model.heads) / gpus;
   const LinearShape shape{heads * static_cast<double>(model.mla.qk_nope_head_dim + model.mla.v_head_dim),
                           static_cast<double>(model.mla.kv_lora_rank), 1, LinearShape::Part::attention};
   const LinearForm* form = form_for(profile.fitted.linear, &LinearForm::weights, model.attention_format());
   const double flops_per_s = machine.flops_per_s(model.attention_format());
-  return TokenCurve([&](double tokens) {
-    if (form != nullptr) return SplitTime{linear_time(profile, *form, shape, tokens, machine).seconds, 0};
-    const double flops = 2 * tokens * shape.n * shape.k;
-    return SplitTime{flops / (profile.linear_compute_efficiency.at(tokens) * flops_per_s), 0};
-  });
+  return TokenCurve(
+      [&](double tokens) {
+        if (form != nullptr) return SplitTime{linear_time(profile, *form, shape, tokens, machine).seconds, 0};
+        const double flops = 2 * tokens * shape.n * shape.k;
+        return SplitTime{flops / (profile.linear_compute_efficiency.at(tokens) * flops_per_s), 0};
+      },
+      grid);
 }
 
 }  // namespace
@@ -70,7 +73,8 @@ bool AttentionTimes::covers(const KernelProfile& profile, const LlmSpec& model, 
   return false;
 }
 
-AttentionTimes::AttentionTimes(const KernelProfile& profile, const LlmSpec& model, const Machine& machine, double gpus)
+AttentionTimes::AttentionTimes(const KernelProfile& profile, const LlmSpec& model, const Machine& machine, double gpus,
+                               CurveGrid grid)
     : machine_(machine),
       measured_(profile.machine->peaks()),
       layers_(static_cast<double>(model.attention_layers())),
@@ -85,7 +89,7 @@ AttentionTimes::AttentionTimes(const KernelProfile& profile, const LlmSpec& mode
   if (latent_) {
     shape_ = absorbed_shape(model.mla, heads);
     chunk_shape_ = expanded_shape(model.mla, heads);
-    expansion_ = expansion_curve(profile, model, machine, gpus);
+    expansion_ = expansion_curve(profile, model, machine, gpus, grid);
   } else {
     shape_ =
         chunk_shape_ = {heads, static_cast<double>(model.kv_heads) * kv_share_, static_cast<double>(model.head_dim)};

@@ -215,7 +215,7 @@ SplitTime linear_times(const KernelProfile& profile, const LlmSpec& model, const
 }
 
 LinearTimes::LinearTimes(const KernelProfile& profile, const LlmSpec& model, const Machine& machine,
-                         const Parallelism& parallel) {
+                         const Parallelism& parallel, CurveGrid grid) {
   const auto gpus = static_cast<double>(parallel.tensor);
   const auto time_of = [&](const std::vector<LinearShape>& of, double tokens) {
     return linear_times(profile, model, of, tokens, machine);
@@ -238,21 +238,23 @@ LinearTimes::LinearTimes(const KernelProfile& profile, const LlmSpec& model, con
   const std::vector<LinearShape> shared = shared_expert_shapes(model, gpus);
   const bool ranks_share = experts != nullptr && parallel.attention_data > 1;
   const std::vector<LinearShape> not_shared(shapes.begin(), shapes.end() - std::ssize(shared));  // those come last
-  body_ = TokenCurve([&](double tokens) {
-    if (ranks_share) return time_of(not_shared, tokens);
-    if (experts == nullptr) return time_of(shapes, tokens);
-    const bool beside = tokens <= kSharedExpertsBesideRouted;
-    return with_routed(time_of(shapes, tokens), routed_time(tokens), beside ? time_of(shared, tokens).seconds : 0,
-                       streamed_s(tokens));
-  });
+  body_ = TokenCurve(
+      [&](double tokens) {
+        if (ranks_share) return time_of(not_shared, tokens);
+        if (experts == nullptr) return time_of(shapes, tokens);
+        const bool beside = tokens <= kSharedExpertsBesideRouted;
+        return with_routed(time_of(shapes, tokens), routed_time(tokens), beside ? time_of(shared, tokens).seconds : 0,
+                           streamed_s(tokens));
+      },
+      grid);
   if (ranks_share) {
-    routed_ = TokenCurve(routed_time);
+    routed_ = TokenCurve(routed_time, grid);
     if (!shared.empty()) {
-      shared_ = TokenCurve([&](double tokens) { return time_of(shared, tokens); });
-      streamed_ = TokenCurve([&](double tokens) { return SplitTime{streamed_s(tokens), 0}; });
+      shared_ = TokenCurve([&](double tokens) { return time_of(shared, tokens); }, grid);
+      streamed_ = TokenCurve([&](double tokens) { return SplitTime{streamed_s(tokens), 0}; }, grid);
     }
   }
-  head_ = TokenCurve([&](double tokens) { return time_of({head_shape(model, gpus)}, tokens); });
+  head_ = TokenCurve([&](double tokens) { return time_of({head_shape(model, gpus)}, tokens); }, grid);
   shapes.push_back(head_shape(model, gpus));
   has_tables_ = std::any_of(profile.tables.linear.begin(), profile.tables.linear.end(), [&](const LinearTable& t) {
     return std::any_of(shapes.begin(), shapes.end(), [&](const LinearShape& s) {

@@ -86,8 +86,13 @@ bool is_captured(const KernelProfile& profile, const StepWork& work) {
 }
 
 StepTimer::StepTimer(const GpuSpec& gpu, const Interconnect& links, const KernelProfile& profile, const LlmSpec& model,
-                     const Parallelism& parallel)
-    : model_(model), profile_(profile), parallel_(parallel), gpus_(static_cast<double>(parallel.tensor)) {
+                     const Parallelism& parallel, CurveGrid grid)
+    : gpu_(gpu),
+      links_(links),
+      model_(model),
+      profile_(profile),
+      parallel_(parallel),
+      gpus_(static_cast<double>(parallel.tensor)) {
   memory_bytes_per_s_ = gpu.memory_bytes_per_s.value;
   head_flops_per_s_ = Machine::of(gpu).flops_per_s(model.head_format());
   linear_flops_per_s_ = Machine::of(gpu).flops_per_s(model.arithmetic_format());
@@ -135,18 +140,18 @@ StepTimer::StepTimer(const GpuSpec& gpu, const Interconnect& links, const Kernel
   std::string why;
   linear_fitted_ = LinearTimes::covers(profile_, model_, machine_, why);
   if (linear_fitted_) {
-    linear_times_ = LinearTimes(profile_, model_, machine_, parallel_);
+    linear_times_ = LinearTimes(profile_, model_, machine_, parallel_, grid);
   } else if (profile_.machine) {
     fallbacks_.push_back(fmt::format("linear layers: {}; roofline with the profile's efficiencies", why));
   }
   attention_fitted_ = AttentionTimes::covers(profile_, model_, machine_, why);
   if (attention_fitted_) {
-    attention_.times = AttentionTimes(profile_, read, machine_, gpus_);
+    attention_.times = AttentionTimes(profile_, read, machine_, gpus_, grid);
     if (layer_work_) {
       if (full_attention_.layers > 0) {
-        full_attention_.times = AttentionTimes(profile_, read.full_part(), machine_, gpus_);
+        full_attention_.times = AttentionTimes(profile_, read.full_part(), machine_, gpus_, grid);
       }
-      window_attention_.times = AttentionTimes(profile_, read.window_part(), machine_, gpus_);
+      window_attention_.times = AttentionTimes(profile_, read.window_part(), machine_, gpus_, grid);
     }
     if (attention_.times.lacks_mixed()) {
       fallbacks_.push_back(
@@ -182,14 +187,28 @@ StepTimer::StepTimer(const GpuSpec& gpu, const Interconnect& links, const Kernel
     const bool rotary = model_.attention != AttentionKind::mla || !attention_fitted_;
     elementwise_kernels_ = elementwise_kernels(model_, gpus_, rotary);
     captured_kernels_ = elementwise_kernels(model_, gpus_, rotary, !profile_.fused.norms || parallel_.tensor == 1);
-    elementwise_ = TokenCurve([&](double tokens) {
-      SplitTime sum;
-      for (const ElementwiseKernel& k : kernels_of(tokens)) {
-        sum.seconds += k.calls * form.seconds(k.bytes_per_token * tokens, machine_);
-      }
-      return sum;
-    });
+    elementwise_ = TokenCurve(
+        [&](double tokens) {
+          SplitTime sum;
+          for (const ElementwiseKernel& k : kernels_of(tokens)) {
+            sum.seconds += k.calls * form.seconds(k.bytes_per_token * tokens, machine_);
+          }
+          return sum;
+        },
+        grid);
   }
+}
+
+bool StepTimer::captured(const StepWork& work) const {
+  return is_captured(profile_, parallel_.tensor_only() ? work : shared_work(work, parallel_).rank);
+}
+
+StepTimer StepTimer::coarse(double memory, double arithmetic) const {
+  GpuSpec gpu = gpu_;
+  gpu.memory_bytes_per_s.value *= memory;
+  for (Sourced<double>* rate : {&gpu.bf16_flops_per_s, &gpu.fp8_flops_per_s, &gpu.fp4_flops_per_s})
+    rate->value *= arithmetic;
+  return {gpu, links_, profile_, model_, parallel_, CurveGrid::coarse};
 }
 
 void StepTimer::note_missing() {
@@ -258,9 +277,9 @@ double StepTimer::selection_s(double scores, double rows, double layers) const {
   return scores > 0 ? top_k_s(compression_kernels(), machine_, scores, rows, layers) : 0;
 }
 
-double StepTimer::launch_s(const StepWork& work, double computing_s) const {
-  if (is_captured(profile_, work)) return profile_.launch.graph_s.value;
-  return std::max(launches_ * profile_.launch.kernel_s.value - computing_s, 0.0);
+double StepTimer::launch_s(const StepWork& work, double computing_s, const Faster& faster) const {
+  if (faster.captured.value_or(is_captured(profile_, work))) return profile_.launch.graph_s.value / faster.launches;
+  return std::max(launches_ * profile_.launch.kernel_s.value / faster.launches - computing_s, 0.0);
 }
 
 void StepTimer::note_origin(const GpuSpec& gpu) {
@@ -342,7 +361,7 @@ double StepTimer::add_load(const LayerLoad& load, double calls, StepTime& time) 
   const double efficiency = profile_.attention_compute_efficiency.at(kLoadRows);
   const Roofline r = roofline(load.bytes / (profile_.attention_bandwidth_efficiency.value * memory_bytes_per_s_),
                               load.flops / (efficiency * attention_flops_per_s_));
-  (r.memory_bound ? time.hbm_bound_s : time.compute_bound_s) += r.seconds;
+  if (r.memory_bound) time.hbm_bound_s += r.seconds;
   const double seconds = calls * profile_.attention_t0_s.value + r.seconds;
   time.attention_s += seconds;
   return seconds;
@@ -359,7 +378,6 @@ void StepTimer::add_attention(const AttentionLayers& of, const StepWork& work, K
   const SplitTime attention = of.times.time(work, decode_flops_s, attention_flops_s(of, work.verify), known);
   t.attention_s += attention.seconds;
   t.hbm_bound_s += attention.memory_bound_s;
-  t.compute_bound_s += attention.seconds - attention.memory_bound_s;
   t.within_domain = t.within_domain && of.times.within_domain(work);
 }
 
@@ -370,7 +388,7 @@ void StepTimer::add_attention(const AttentionLayers& of, const AttentionWork& wo
       read_bytes * of.kv_share / (profile_.attention_bandwidth_efficiency.value * memory_bytes_per_s_);
   const Roofline r = roofline(bytes_s, attention_flops_s(of, work));
   time.attention_s += profile_.attention_t0_s.value * of.layers + r.seconds;
-  (r.memory_bound ? time.hbm_bound_s : time.compute_bound_s) += r.seconds;
+  if (r.memory_bound) time.hbm_bound_s += r.seconds;
 }
 
 double StepTimer::weight_bytes_read(double tokens) const {
@@ -396,7 +414,6 @@ void StepTimer::add_linear(const StepWork& work, double all_tokens, StepTime& ti
     }
     time.linear_s = t.seconds;
     time.hbm_bound_s += t.memory_bound_s;
-    time.compute_bound_s += t.seconds - t.memory_bound_s;
     if (linear_times_.valid_to() > 0 && all_tokens > linear_times_.valid_to()) time.within_domain = false;
     return;
   }
@@ -407,7 +424,7 @@ void StepTimer::add_linear(const StepWork& work, double all_tokens, StepTime& ti
   };
   const auto add = [&time](const Roofline& r) {
     time.linear_s += r.seconds;
-    (r.memory_bound ? time.hbm_bound_s : time.compute_bound_s) += r.seconds;
+    if (r.memory_bound) time.hbm_bound_s += r.seconds;
   };
   // Routed experts and the LM head are kernels of their own: those read all weights for few tokens each, and this one
   // computes the tokens that give logits alone. Of experts a GPU has its share of all ranks' tokens.
@@ -492,24 +509,25 @@ TokenTime StepTimer::token_time_of(const StepWork& work, double all_tokens) cons
   return t;
 }
 
-StepTime StepTimer::time(const StepWork& work, const TokenTime& by_tokens, KnownLengths* known) const {
-  if (parallel_.tensor_only()) return time_of(work, by_tokens, known);
+StepTime StepTimer::time(const StepWork& work, const TokenTime& by_tokens, KnownLengths* known,
+                         const Faster& faster) const {
+  if (parallel_.tensor_only()) return time_of(work, by_tokens, known, faster);
   const SharedWork shared = shared_work(work, parallel_);
-  StepTime t = time_of(shared.rank, by_tokens, known);
+  StepTime t = time_of(shared.rank, by_tokens, known, faster);
   for (const StepWork& other : shared.others) {
-    const StepTime of_other = time_of(other, by_tokens, known);
+    const StepTime of_other = time_of(other, by_tokens, known, faster);
     if (of_other.total_s > t.total_s) t = of_other;
   }
   if (parallel_.pipeline > 1 && shared.tokens > 0) {
-    add_stages(shared, t);
-    if (shared.microbatches > 1) wait_for_chunks(work, t);
+    add_stages(shared, faster, t);
+    if (shared.microbatches > 1) wait_for_chunks(work, faster, t);
   }
   return t;
 }
 
 /// Passes are timed as equal parts of the step. A chunk goes through the stages whole, so that a step takes no less
 /// than the largest chunk: that of most tokens, or of most context.
-void StepTimer::wait_for_chunks(const StepWork& work, StepTime& t) const {
+void StepTimer::wait_for_chunks(const StepWork& work, const Faster& faster, StepTime& t) const {
   const auto by = [&work](const auto& size) {
     return std::max_element(work.chunks.begin(), work.chunks.end(),
                             [&size](const PrefillChunk& a, const PrefillChunk& b) { return size(a) < size(b); });
@@ -518,23 +536,25 @@ void StepTimer::wait_for_chunks(const StepWork& work, StepTime& t) const {
   const auto deepest = by([](const PrefillChunk& c) { return c.tokens * (c.before + c.tokens / 2); });
   for (auto chunk = longest; chunk != work.chunks.end(); chunk = chunk == deepest ? work.chunks.end() : deepest) {
     const SharedWork alone{one_chunk(work, *chunk), chunk->tokens};
-    StepTime of_chunk = time_of(alone.rank, token_time_of(alone.rank, alone.tokens), nullptr);
-    add_stages(alone, of_chunk);
+    StepTime of_chunk = time_of(alone.rank, token_time_of(alone.rank, alone.tokens), nullptr, faster);
+    add_stages(alone, faster, of_chunk);
     if (of_chunk.total_s > t.total_s) t = of_chunk;
   }
 }
 
-void StepTimer::add_stages(const SharedWork& shared, StepTime& t) const {
+void StepTimer::add_stages(const SharedWork& shared, const Faster& faster, StepTime& t) const {
   const StepWork& rank = shared.rank;
   const double bytes = rank.tokens() * static_cast<double>(model_.hidden) * kCarriedBytes;
   PipelinePass pass;
-  pass.tail_s = t.head_s + t.gathering_s + profile_.iteration_overhead_s.value +
+  pass.tail_s = t.head_s + t.gathering_s + profile_.iteration_overhead_s.value / faster.host +
                 sampler_s(rank.sampled > 0 ? rank.sampled : rank.logit_tokens) + rank.extra_gpu_s;
-  if (is_captured(profile_, rank)) pass.tail_s += t.launch_s;  // else every stage launches its own kernels
+  if (faster.captured.value_or(is_captured(profile_, rank)))
+    pass.tail_s += t.launch_s;  // else every stage launches its own kernels
   pass.layers_s = t.total_s - pass.tail_s;
   for (const Sends& sends : sends_) {
     if (sends.number <= 0) continue;
-    const double send_s = sends.latency_s + bytes / gpus_ / sends.bytes_per_s;  // every GPU of a stage sends its part
+    // Every GPU of a stage sends its part.
+    const double send_s = (sends.latency_s + bytes / gpus_ / sends.bytes_per_s) / faster.collectives;
     pass.sends_s += sends.number * send_s;
     pass.slowest_send_s = std::max(pass.slowest_send_s, send_s);
   }
@@ -543,15 +563,16 @@ void StepTimer::add_stages(const SharedWork& shared, StepTime& t) const {
   t.total_s = step_s;
 }
 
-StepTime StepTimer::time_of(const StepWork& work, const TokenTime& by_tokens, KnownLengths* known) const {
+StepTime StepTimer::time_of(const StepWork& work, const TokenTime& by_tokens, KnownLengths* known,
+                            const Faster& faster) const {
   StepTime t = by_tokens.linear;
   t.overhead_s = work.extra_gpu_s;
   if (work.tokens() > 0) {
     add_attention(work, known, t);
-    t.collectives_s = by_tokens.collectives_s;
-    t.gathering_s = by_tokens.gathering_s;
-    t.overhead_s += by_tokens.elementwise_s;
-    t.launch_s = launch_s(work, t.linear_s + t.attention_s + t.collectives_s + t.overhead_s);
+    t.collectives_s = by_tokens.collectives_s / faster.collectives;
+    t.gathering_s = by_tokens.gathering_s / faster.collectives;
+    t.overhead_s += by_tokens.elementwise_s - profile_.iteration_overhead_s.value * (1 - 1 / faster.host);
+    t.launch_s = launch_s(work, t.linear_s + t.attention_s + t.collectives_s + t.overhead_s, faster);
     t.overhead_s += t.launch_s;
   }
   t.total_s = t.linear_s + t.attention_s + t.collectives_s + t.overhead_s;

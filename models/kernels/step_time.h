@@ -27,18 +27,17 @@ namespace kvsim::models {
 struct StepTime {
   double total_s = 0;
   double linear_s = 0;
-  double head_s = 0;           ///< of linear_s, the LM head
-  double attention_s = 0;      ///< and what is in its place: state_s, indexer_s
-  double state_s = 0;          ///< of attention_s, layers that keep a state
-  double indexer_s = 0;        ///< of attention_s, indexers that choose what selected layers attend to
-  double collectives_s = 0;    ///< all-reduces of all layers and of the embedding, gathering of the logits; tokens to
-                               ///< experts and back; of a pipeline, sending and waiting for the slowest stage
-  double gathering_s = 0;      ///< of collectives_s, what comes once a pass: embedding and logits
-  double overhead_s = 0;       ///< launch, scheduling, norms and activations, sampling, extra kernels
-  double launch_s = 0;         ///< of overhead_s, launching kernels where the profile says what that takes
-  double hbm_bound_s = 0;      ///< of linear_s + attention_s, what memory bandwidth decides
-  double compute_bound_s = 0;  ///< of linear_s + attention_s, what arithmetic decides
-  bool within_domain = true;   ///< false: some size lies beyond what was fitted or measured
+  double head_s = 0;          ///< of linear_s, the LM head
+  double attention_s = 0;     ///< and what is in its place: state_s, indexer_s
+  double state_s = 0;         ///< of attention_s, layers that keep a state
+  double indexer_s = 0;       ///< of attention_s, indexers that choose what selected layers attend to
+  double collectives_s = 0;   ///< all-reduces of all layers and of the embedding, gathering of the logits; tokens to
+                              ///< experts and back; of a pipeline, sending and waiting for the slowest stage
+  double gathering_s = 0;     ///< of collectives_s, what comes once a pass: embedding and logits
+  double overhead_s = 0;      ///< launch, scheduling, norms and activations, sampling, extra kernels
+  double launch_s = 0;        ///< of overhead_s, launching kernels where the profile says what that takes
+  double hbm_bound_s = 0;     ///< of linear_s + attention_s, what memory bandwidth decides
+  bool within_domain = true;  ///< false: some size lies beyond what was fitted or measured
 };
 
 /// Of a step, what depends on the numbers of its tokens alone: the same for every step that has as many.
@@ -47,6 +46,14 @@ struct TokenTime {
   double collectives_s = 0;  ///< as in StepTime
   double gathering_s = 0;    ///< as in StepTime
   double elementwise_s = 0;  ///< norms, activations, sampling and what every iteration takes
+};
+
+/// Faster says how many times faster than described those parts of a step are that are no kernels.
+struct Faster {
+  double launches = 1;             ///< launching kernels and graphs
+  double collectives = 1;          ///< all that GPUs tell each other
+  double host = 1;                 ///< the iteration overhead
+  std::optional<bool> captured{};  ///< how the step is launched, where its tokens do not say it
 };
 
 /// Of each token, after attention or state and after the feed-forward block; the embedding's comes once more.
@@ -63,7 +70,10 @@ class StepTimer {
  public:
   /// `links` are those between the GPUs, which time what they tell each other; unused for a single one.
   StepTimer(const GpuSpec& gpu, const Interconnect& links, const KernelProfile& profile, const LlmSpec& model,
-            const Parallelism& parallel);
+            const Parallelism& parallel, CurveGrid grid = CurveGrid::fine);
+  /// A timer of the same step on GPUs with so many times the memory bandwidth and the arithmetic. Its coarse grid is
+  /// for times that are compared with another's of the same grid.
+  [[nodiscard]] StepTimer coarse(double memory, double arithmetic) const;
 
   /// Operator by operator: measured table, fitted form, or roofline t0 + max(bytes / (eta BW), flops / (eta FLOPS)),
   /// and their sum. All GPUs of a tensor-parallel group work alike, so this is the time of each; of ranks with requests
@@ -73,7 +83,19 @@ class StepTimer {
   /// The same in two parts, for steps that follow each other with the same tokens.
   [[nodiscard]] TokenTime token_time(const StepWork& work) const;
   /// `known`: null, or of this timer, which changes no time.
-  [[nodiscard]] StepTime time(const StepWork& work, const TokenTime& by_tokens, KnownLengths* known = nullptr) const;
+  [[nodiscard]] StepTime time(const StepWork& work, const TokenTime& by_tokens, KnownLengths* known = nullptr,
+                              const Faster& faster = {}) const;
+  /// Whether the step has more tokens than captured ones have, so that every kernel is launched by itself, and the
+  /// profile has a time for that.
+  [[nodiscard]] bool launched_for_size(const StepWork& work) const {
+    return tokens_of_rank(work) > static_cast<double>(profile_.captured_tokens) && profile_.launch.kernel_s.value > 0;
+  }
+  /// is_captured() of the rank that has most.
+  [[nodiscard]] bool captured(const StepWork& work) const;
+  /// Whether a pass waits for nothing but its own kernels: no stage of a pipeline waits for another.
+  [[nodiscard]] bool one_stage() const { return parallel_.pipeline == 1; }
+  [[nodiscard]] const LlmSpec& model() const { return model_; }
+  [[nodiscard]] const KernelProfile& profile() const { return profile_; }
   /// Query tokens of the rank that has most: with the numbers of all tokens, what token_time() depends on.
   [[nodiscard]] double tokens_of_rank(const StepWork& work) const { return rank_tokens(work, parallel_); }
   /// Of a step with one token and nothing before it: the shortest there is.
@@ -115,11 +137,12 @@ class StepTimer {
   void note_missing();
   /// Of a rank's work; `all_tokens` are those of all ranks.
   [[nodiscard]] TokenTime token_time_of(const StepWork& rank, double all_tokens) const;
-  [[nodiscard]] StepTime time_of(const StepWork& rank, const TokenTime& by_tokens, KnownLengths* known) const;
+  [[nodiscard]] StepTime time_of(const StepWork& rank, const TokenTime& by_tokens, KnownLengths* known,
+                                 const Faster& faster) const;
   void add_linear(const StepWork& rank, double all_tokens, StepTime& time) const;
   /// What all layers take in one pass becomes what a step of the whole pipeline takes.
-  void add_stages(const SharedWork& shared, StepTime& time) const;
-  void wait_for_chunks(const StepWork& work, StepTime& time) const;
+  void add_stages(const SharedWork& shared, const Faster& faster, StepTime& time) const;
+  void wait_for_chunks(const StepWork& work, const Faster& faster, StepTime& time) const;
   /// Layers that are alike to attention.
   struct AttentionLayers {
     AttentionLayers() = default;
@@ -146,11 +169,13 @@ class StepTimer {
   [[nodiscard]] ElementwiseForm elementwise_form() const;
   [[nodiscard]] CompressionKernels compression_kernels() const;
   /// What launching a step's kernels adds to it.
-  [[nodiscard]] double launch_s(const StepWork& work, double computing_s) const;
+  [[nodiscard]] double launch_s(const StepWork& work, double computing_s, const Faster& faster) const;
   [[nodiscard]] double attention_flops_s(const AttentionLayers& of, const AttentionWork& work) const;
   [[nodiscard]] double sampler_s(double sequences) const;
   void add_collectives(const StepWork& rank, double all_tokens, TokenTime& time) const;
 
+  GpuSpec gpu_;
+  Interconnect links_;
   LlmSpec model_;
   KernelProfile profile_;
   Parallelism parallel_;
@@ -188,41 +213,6 @@ class StepTimer {
   std::vector<ElementwiseKernel> elementwise_kernels_;
   std::vector<ElementwiseKernel> captured_kernels_;  // of them, those of a step that is captured
   std::vector<std::string> fallbacks_;
-};
-
-/// Times of a timer's steps, of which the parts that come again and again are worked out once.
-class StepTimes {
- public:
-  /// The timer outlives it.
-  explicit StepTimes(const StepTimer& timer) : timer_(timer) {}
-
-  /// StepTimer::time().
-  [[nodiscard]] StepTime time(const StepWork& work) { return time(work, of(work)); }
-  [[nodiscard]] StepTime time(const StepWork& work, const TokenTime& by_tokens) {
-    return timer_.time(work, by_tokens, &lengths_);
-  }
-
-  /// StepTimer::token_time().
-  const TokenTime& of(const StepWork& work) {
-    const double tokens = work.tokens(), of_rank = timer_.tokens_of_rank(work);
-    Known& known = known_[static_cast<std::size_t>(tokens) % kKept];
-    if (known.tokens != tokens || known.of_rank != of_rank || known.logit_tokens != work.logit_tokens ||
-        known.sampled != work.sampled) {
-      known = {tokens, of_rank, work.logit_tokens, work.sampled, timer_.token_time(work)};
-    }
-    return known.time;
-  }
-
- private:
-  static constexpr std::size_t kKept = 64;
-  struct Known {
-    double tokens = 0, of_rank = 0, logit_tokens = 0, sampled = 0;
-    TokenTime time;  // of a step without tokens
-  };
-
-  const StepTimer& timer_;
-  std::vector<Known> known_ = std::vector<Known>(kKept);  // by tokens
-  KnownLengths lengths_;
 };
 
 // Where decoding two tokens a request in one pass stops being free: while a step streams weights and KV, a second query

@@ -71,13 +71,14 @@ struct StepWork {
   double logit_tokens = 0;           ///< positions whose logits are computed (LM head)
   double sampled = 0;                ///< sequences that sample a token; 0: as many as logit_tokens
   double extra_gpu_s = 0;            ///< further kernels of this step, for example compression
+  double extra_arithmetic_s = 0;     ///< of them, those that arithmetic decides; the others stream memory
   std::vector<PrefillChunk> chunks;  ///< the prefill's parts; none: all of it is one chunk
 
   [[nodiscard]] double tokens() const { return decode.query_tokens + verify.query_tokens + prefill.query_tokens; }
   /// Nothing to do; keeps the memory of `chunks`.
   void clear() {
     decode = verify = prefill = {};
-    logit_tokens = sampled = extra_gpu_s = 0;
+    logit_tokens = sampled = extra_gpu_s = extra_arithmetic_s = 0;
     chunks.clear();
   }
 };

@@ -13,6 +13,7 @@
 #include "planner/parallel.h"
 #include "sim/scenario/keys_without_effect.h"
 #include "sim/scenario/scenario.h"
+#include "sim/serving/bottleneck.h"
 
 namespace kvsim::planner::backtest {
 namespace {
@@ -58,15 +59,15 @@ std::vector<GroupErrors> grouped(const std::vector<BacktestPoint>& points, Group
   return result;
 }
 
-Prediction prediction_of(const scenario::Scenario& scenario, const serving::Measurements& m) {
+Prediction prediction_of(const serving::Measurements& m) {
   Prediction p;
   p.ttft_s = m.ttft_s.mean();
   p.tpot_s = m.tpot_s.mean();
   p.output_tokens_per_s = static_cast<double>(m.output_tokens) / m.measured_s;
-  p.memory_bandwidth = m.hbm_bound_s / m.capacity_s;
-  p.compute = m.compute_bound_s / m.capacity_s;
-  p.overhead = scenario.serving.cluster.profile.iteration_overhead_s.value *
-               static_cast<double>(m.iteration_s.count()) / m.capacity_s;
+  const serving::Bottleneck b = serving::bottleneck(m);
+  p.memory_bandwidth = b.hbm_bandwidth.share;
+  p.compute = b.compute.share;
+  p.overhead = b.host.share + b.launches.share;
   p.memory_short = m.memory_short_s / m.capacity_s;
   p.tokeniser_busy = serving::tokeniser_busy(m);
   p.preemptions = m.preemptions;
@@ -94,7 +95,7 @@ void simulate(BacktestPoint& point, const schema::ConfigNode& document, const Ba
       return cannot_be_simulated(point, "requests are refused", result.refusals.empty() ? "" : result.refusals.front());
     }
     point.kind = model_kind(scenario.serving.model);
-    point.predicted = prediction_of(scenario, m);
+    point.predicted = prediction_of(m);
     point.fallbacks = result.fallbacks;
     if (recording != nullptr) {
       point.replayed.emplace();

@@ -22,7 +22,7 @@ struct Prediction {
   // Shares of the GPUs' time.
   double memory_bandwidth = 0;  ///< memory bandwidth decided how long steps took
   double compute = 0;           ///< arithmetic did
-  double overhead = 0;          ///< of both, what an iteration takes beside its kernels
+  double overhead = 0;          ///< scheduling, sampling and launching beside kernels did
   double memory_short = 0;      ///< a request waited for GPU memory
   double tokeniser_busy = 0;    ///< of the threads that tokenise: they were at work
   std::uint64_t preemptions = 0;

@@ -145,18 +145,13 @@ void summarise(Probe& probe, const Measurements& all, const std::vector<serving:
     return miss == Miss::unfinished ? bits : bits & counted;
   };
   engine::Sample ttft, tpot, quality;
-  double measured_s = 0, capacity_s = 0, tokens = 0;
+  double measured_s = 0, tokens = 0;
   for (const serving::SimulationOutcome& run : runs) {
     const Measurements& m = run.measured;
     ttft.add(m.ttft_s);
     tpot.add(m.tpot_s);
     measured_s += m.measured_s;
-    capacity_s += m.capacity_s;
     tokens += static_cast<double>(m.output_tokens);
-    probe.bound_by.hbm_bandwidth += m.hbm_bound_s;
-    probe.bound_by.compute += m.compute_bound_s;
-    probe.bound_by.link += m.link_bound_s;
-    probe.bound_by.idle += m.idle_s;
     quality.add(m.placement.quality);
     for (const auto& [name, tier] : m.tiers) {
       if (name == "host") probe.host_peak_bytes = std::max(probe.host_peak_bytes, tier.bytes_peak);
@@ -188,10 +183,7 @@ void summarise(Probe& probe, const Measurements& all, const std::vector<serving:
   probe.tpot_asked_s = tpot.quantile(order);
   probe.sketched = ttft.sketched() || tpot.sketched();
   probe.tokens_per_s = measured_s > 0 ? tokens / measured_s : std::numeric_limits<double>::quiet_NaN();
-  if (capacity_s > 0) {
-    BoundBy& b = probe.bound_by;
-    for (double* share : {&b.hbm_bandwidth, &b.compute, &b.link, &b.idle}) *share /= capacity_s;
-  }
+  probe.bound_by = serving::bottleneck(all);
 }
 
 }  // namespace

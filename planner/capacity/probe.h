@@ -13,6 +13,7 @@
 
 #include "planner/capacity/run_length.h"
 #include "sim/scenario/scenario.h"
+#include "sim/serving/bottleneck.h"
 #include "sim/serving/slo.h"
 
 namespace kvsim::planner::capacity {
@@ -47,14 +48,6 @@ Attainment attainment_of(std::span<const Verdicts> replications, double confiden
                          serving::Verdict misses = serving::kAnyMiss);
 
 inline constexpr std::size_t kBatches = 20;
-
-/// Shares of the replicas' time; they add up to 1.
-struct BoundBy {
-  double hbm_bandwidth = 0;
-  double compute = 0;
-  double link = 0;
-  double idle = 0;
-};
 
 /// One tier in which prompts are stored, over all replications and replicas.
 struct TierUse {
@@ -99,7 +92,7 @@ struct Probe {
   /// The percentiles of the order that tightest() asks for; the 99th where it asks for all objectives.
   double ttft_asked_s = 0, tpot_asked_s = 0;
   bool sketched = false;  ///< one of these two is of more than engine::Sample::kExact requests
-  BoundBy bound_by;
+  serving::Bottleneck bound_by;
   double tokeniser_busy = 0;             ///< serving::tokeniser_busy
   double ttft_mean_s = 0;                ///< of finished requests; NaN where there are none
   std::int64_t host_peak_bytes = 0;      ///< most bytes of host memory that one replica's KV had reserved

@@ -163,9 +163,7 @@ using serving::Measurements;
 constexpr double kNoticeable = 0.05 * Elasticity::kStep;
 
 TimeShares shares_of(const Measurements& m) {
-  return {engine::share(m.hbm_bound_s, m.capacity_s), engine::share(m.compute_bound_s, m.capacity_s),
-          engine::share(m.link_bound_s, m.capacity_s), engine::share(m.idle_s, m.capacity_s),
-          engine::share(m.memory_short_s, m.capacity_s)};
+  return {serving::bottleneck(m), engine::share(m.memory_short_s, m.capacity_s)};
 }
 
 Utilisation utilisation_of(const Measurements& m, const scenario::Scenario& planned) {

@@ -13,6 +13,7 @@
 #include "planner/plan/scenario_plan.h"
 #include "sim/engine/statistics.h"
 #include "sim/scenario/scenario.h"
+#include "sim/serving/bottleneck.h"
 #include "sim/serving/measurements.h"
 
 namespace kvsim::planner {
@@ -56,13 +57,10 @@ inline constexpr std::array<FactorName, 6> kFactors{{
 // Why a plan is what it is: which resource binds, what requests spend their iterations on, what more of each resource
 // would bring, and how far the machine may change before another plan is better.
 
-/// Shares of the replicas' time. The first four add up to 1.
+/// What the replicas' time went to.
 struct TimeShares {
-  double hbm_bandwidth = 0;
-  double compute = 0;
-  double link = 0;
-  double idle = 0;
-  double short_of_memory = 0;  ///< beside the others: Measurements::memory_short_s
+  serving::Bottleneck of;
+  double short_of_memory = 0;  ///< beside them: Measurements::memory_short_s, as a share
 };
 
 struct Utilisation {

@@ -74,7 +74,7 @@ class Replay final : private machine::StepOwner {
         rows_(rows),
         low_bit_factor_(low_bit_factor(machine, run)),
         fabric_(simulator_, nullptr),
-        gpus_({simulator_, timer.one_token_s(), nullptr, iteration_s_, extrapolated_}, *this, "replay"),
+        gpus_({simulator_, timer.one_token_s(), nullptr, iteration_s_, extrapolated_, launched_}, *this, "replay"),
         lanes_(fabric_.add_host_lanes(
             "replay", {machine.host_link.read_bytes_per_s.value, machine.host_link.write_bytes_per_s.value,
                        engine::from_seconds(machine.host_link.latency_s.value),
@@ -130,7 +130,7 @@ class Replay final : private machine::StepOwner {
   engine::Simulator simulator_;
   transport::Fabric fabric_;
   engine::Sample iteration_s_;
-  std::int64_t extrapolated_ = 0;
+  std::int64_t extrapolated_ = 0, launched_ = 0;
   machine::GpuGroup gpus_;
   transport::GroupLanes lanes_;
   serving::Interference interference_;

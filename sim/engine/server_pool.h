@@ -28,6 +28,10 @@ class ServerPool {
   [[nodiscard]] std::size_t jobs() const { return waiting_.size() + busy_; }
   /// Server-seconds of the jobs that were begun.
   [[nodiscard]] double work_s() const { return work_s_; }
+  /// Returns the time since the start of the run in which no server was free.
+  [[nodiscard]] Duration saturated() const {
+    return free_ > 0 ? saturated_ : saturated_ + (simulator_.now() - saturated_since_);
+  }
 
  private:
   struct Job {
@@ -39,7 +43,7 @@ class ServerPool {
     while (free_ > 0 && !waiting_.empty()) {
       const Job job = waiting_.front();
       waiting_.pop_front();
-      --free_;
+      if (--free_ == 0) saturated_since_ = simulator_.now();
       ++busy_;
       work_s_ += job.length.seconds();
       const auto slot = running_.acquire();
@@ -51,7 +55,7 @@ class ServerPool {
   void finish(std::uint64_t id) {
     const Callback done = running_[id];
     running_.release(id);
-    ++free_;
+    if (free_++ == 0) saturated_ += simulator_.now() - saturated_since_;
     --busy_;
     start();
     done();
@@ -63,6 +67,8 @@ class ServerPool {
   std::deque<Job> waiting_;
   SlotTable<Callback> running_;
   double work_s_ = 0;
+  Duration saturated_;  // up to the latest time that a server became free
+  SimTime saturated_since_;
 };
 
 }  // namespace kvsim::engine

@@ -1,6 +1,7 @@
 #include "sim/machine/gpu_group.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "sim/engine/invariant.h"
 
@@ -10,16 +11,40 @@ using engine::Callback;
 using engine::Duration;
 using engine::SimTime;
 
-GpuTime& GpuTime::operator+=(const GpuTime& other) {
-  hbm_bandwidth += other.hbm_bandwidth;
-  compute += other.compute;
-  link += other.link;
-  idle += other.idle;
+GpuTime& GpuTime::add(const GpuTime& other, std::int64_t sign) {
+  const auto times = static_cast<double>(sign);
+  computing += other.computing * sign;
+  link += other.link * sign;
+  front_end += other.front_end * sign;
+  idle += other.idle * sign;
+  for (std::size_t i = 0; i < models::kResources; ++i) {
+    bound_s[i] += times * other.bound_s[i];
+    saved_s[i] += times * other.saved_s[i];
+  }
+  link_saved_s += times * other.link_saved_s;
   return *this;
 }
 
-GpuTime& GpuTime::operator-=(const GpuTime& other) {
-  return *this += GpuTime{{-other.hbm_bandwidth.ns}, {-other.compute.ns}, {-other.link.ns}, {-other.idle.ns}};
+double GpuTime::fixed_s() const {
+  return std::max(computing.seconds() - std::accumulate(bound_s.begin(), bound_s.end(), 0.0), 0.0);
+}
+
+void GpuTime::add(const models::StepAccount& account, Duration length) {
+  const double seconds = length.seconds();
+  for (std::size_t i = 0; i < models::kResources; ++i) {
+    bound_s[i] += account.bound[i] * seconds;
+    saved_s[i] += account.saved[i] * seconds;
+  }
+}
+
+Overlap::Overlap(double computing, double busy, double waited)
+    : computing_(computing), busy_(busy), latency_(std::max(waited - busy, 0.0)) {
+  const double shorter = std::min(computing_, busy_);
+  if (shorter > 0) beside_ = std::clamp((busy_ - waited) / shorter, 0.0, 1.0);
+}
+
+double Overlap::length(double computing, double busy) const {
+  return computing + busy + latency_ - beside_ * std::min(computing, busy);
 }
 
 GpuGroup::GpuGroup(const Environment& environment, StepOwner& owner, const std::string& name)
@@ -51,6 +76,7 @@ void GpuGroup::start(const Step& step) {
   idle_ = false;
   computing_ = true;
   step_ = step;
+  note_account(step);
   step_begin_ = env_.simulator.now();
   work_.begin_step(step.memory_share);
 }
@@ -69,10 +95,12 @@ void GpuGroup::pass(const Step& step, Duration length) {
   note_time();
   idle_ = false;
   step_ = step;
+  note_account(step);
   step_begin_ = env_.simulator.now();
   env_.simulator.advance(step_begin_ + length);
   spent_until_ = env_.simulator.now();
-  (step.memory_bound ? spent_.hbm_bandwidth : spent_.compute) += step.computing;
+  if (env_.front_end) saturated_before_ = env_.front_end->saturated();
+  spent_.computing += step.computing;
   spent_.link += length - step.computing;
   note_end();
 }
@@ -90,6 +118,7 @@ void GpuGroup::note_end() {
   length_ = env_.simulator.now() - step_begin_;
   env_.iteration_s.add(length_.seconds());
   env_.extrapolated_iterations += step_.within_domain ? 0 : 1;
+  env_.launched_iterations += account_.launched_for_size ? 1 : 0;
   if (step_.decodes) {
     constexpr double kPast = 0.8;
     iteration_estimate_s_ = kPast * iteration_estimate_s_ + (1 - kPast) * length_.seconds();
@@ -102,22 +131,47 @@ void GpuGroup::wait_for_link(bool waits) {
   waits_for_link_ = waits;
 }
 
+void GpuGroup::note_savings(const models::PerResource& beyond_account_s, double link_saved_s) {
+  for (std::size_t i = 0; i < models::kResources; ++i) spent_.saved_s[i] += beyond_account_s[i];
+  spent_.link_saved_s += link_saved_s;
+}
+
+/// A step begins, and those before it have ended.
+void GpuGroup::note_account(const Step& step) {
+  if (step.account != nullptr ? step.account->cell == account_.cell : account_.cell == 0) return;
+  spent_.add(account_, spent_.computing - accounted_);
+  accounted_ = spent_.computing;
+  account_ = step.account != nullptr ? *step.account : models::StepAccount{};
+}
+
 void GpuGroup::note_time() {
   if (spent_until_ == env_.simulator.now()) return;
-  spent_ = time();
+  advance(spent_);
   spent_until_ = env_.simulator.now();
+  if (env_.front_end) saturated_before_ = env_.front_end->saturated();
+}
+
+void GpuGroup::advance(GpuTime& time) const {
+  const Duration past = env_.simulator.now() - spent_until_;
+  if (!computing_) {
+    if (waits_for_link_) {
+      time.link += past;
+      return;
+    }
+    const Duration front_end = env_.front_end ? env_.front_end->saturated() - saturated_before_ : Duration{};
+    time.front_end += front_end;
+    time.idle += past - front_end;
+    return;
+  }
+  const Duration computing = std::min(past, step_.computing + work_.added());
+  time.computing += computing;
+  time.link += past - computing;
 }
 
 GpuTime GpuGroup::time() const {
   GpuTime time = spent_;
-  const Duration past = env_.simulator.now() - spent_until_;
-  if (!computing_) {
-    (waits_for_link_ ? time.link : time.idle) += past;
-    return time;
-  }
-  const Duration computing = std::min(past, step_.computing + work_.added());
-  (step_.memory_bound ? time.hbm_bandwidth : time.compute) += computing;
-  time.link += past - computing;
+  advance(time);
+  time.add(account_, time.computing - accounted_);
   return time;
 }
 

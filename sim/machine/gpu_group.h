@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "models/kernels/step_account.h"
+#include "sim/engine/server_pool.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/statistics.h"
 #include "sim/engine/time.h"
@@ -13,16 +15,45 @@
 
 namespace kvsim::machine {
 
-/// Where GPUs' time went; what goes on now is counted as far as it has come. The parts add up to the time passed, times
-/// groups.
+/// GpuTime shares out the time of groups. A step under way is counted as far as it has come; the durations add up to
+/// the time passed, times groups.
 struct GpuTime {
-  engine::Duration hbm_bandwidth, compute;  ///< in steps, by what decides their length
-  engine::Duration link;                    ///< waiting for KV on a link, in a step or between two
+  engine::Duration computing;
+  engine::Duration link;       ///< waiting for KV on a link, in a step or between two
+  engine::Duration front_end;  ///< without work while every thread that turns prompts into tokens was at work
   engine::Duration idle;
+  models::PerResource bound_s{};  ///< of computing, by what decides it; the rest: fixed times of kernels
+  models::PerResource saved_s{};  ///< of all of it, what twice the resource would have saved
+  double link_saved_s = 0;        ///< the same of twice the link, in steps that wait for what they fetch
 
-  GpuTime& operator+=(const GpuTime& other);
-  GpuTime& operator-=(const GpuTime& other);
-  [[nodiscard]] engine::Duration computing() const { return hbm_bandwidth + compute; }
+  GpuTime& operator+=(const GpuTime& other) { return add(other, 1); }
+  GpuTime& operator-=(const GpuTime& other) { return add(other, -1); }
+  /// Fixed times of kernels within computing.
+  [[nodiscard]] double fixed_s() const;
+  /// Counts `length` of computing, which is in `computing` already, by this account.
+  void add(const models::StepAccount& account, engine::Duration length);
+
+ private:
+  GpuTime& add(const GpuTime& other, std::int64_t sign);
+};
+
+/// An Overlap relates computing to something else that is busy meanwhile (a link, a thread). The time that computing
+/// waited shows how much of the shorter one runs beside the longer one; the rest of it comes on top.
+class Overlap {
+ public:
+  /// All three are of the same time, in seconds or shares.
+  Overlap(double computing, double busy, double waited);
+  /// Returns how long both take in this relation to each other, if they take so long each.
+  [[nodiscard]] double length(double computing, double busy) const;
+  /// As they are.
+  [[nodiscard]] double length() const { return length(computing_, busy_); }
+  [[nodiscard]] double computing() const { return computing_; }
+  [[nodiscard]] double busy() const { return busy_; }
+
+ private:
+  double computing_, busy_;
+  double beside_ = 0;   // of the shorter one, what runs beside the longer one
+  double latency_ = 0;  // what was waited for beyond the time that the other is busy
 };
 
 /// Who decides what a group computes.
@@ -40,10 +71,11 @@ class StepOwner {
 /// A step that starts.
 struct Step {
   engine::Duration computing;  ///< the rest of its length is waiting for KV on a link, at its end
-  bool memory_bound = true;    ///< HBM bandwidth decides its length, not compute
-  bool decodes = true;         ///< one of the iterations that iteration_s() is about
-  double memory_share = 0;     ///< of `computing`, what memory bandwidth decides
-  bool within_domain = true;   ///< its size is one that the profile's kernels were measured at
+  /// What its computing is spent on; read as it starts. Null: on fixed times.
+  const models::StepAccount* account = nullptr;
+  bool decodes = true;        ///< one of the iterations that iteration_s() is about
+  double memory_share = 0;    ///< of `computing`, what memory bandwidth decides
+  bool within_domain = true;  ///< its size is one that the profile's kernels were measured at
 };
 
 class GpuGroup {
@@ -51,10 +83,12 @@ class GpuGroup {
   /// What all groups of a system share; all of it outlives them.
   struct Environment {
     engine::Simulator& simulator;
-    double shortest_s;                      ///< of a step with one token: iteration_s() until one was measured
-    engine::TraceSink* trace;               ///< null: no timeline
-    engine::Sample& iteration_s;            ///< length of every step
-    std::int64_t& extrapolated_iterations;  ///< steps beyond what the profile's kernels were measured at
+    double shortest_s;                              ///< of a step with one token: iteration_s() until one was measured
+    engine::TraceSink* trace;                       ///< null: no timeline
+    engine::Sample& iteration_s;                    ///< length of every step
+    std::int64_t& extrapolated_iterations;          ///< steps beyond what the profile's kernels were measured at
+    std::int64_t& launched_iterations;              ///< steps with more tokens than captured ones have
+    const engine::ServerPool* front_end = nullptr;  ///< which a group without work may wait for; null: none
   };
 
   GpuGroup(const Environment& environment, StepOwner& owner, const std::string& name);
@@ -86,6 +120,11 @@ class GpuGroup {
   /// Of its idle time from now on: it is time waiting for a link, for requests are here and what they need is under
   /// way.
   void wait_for_link(bool waits);
+  /// Within end_step(): what twice of each resource saves of the step that has just ended beyond what its account says
+  /// of its computing (less than nothing where the rest is waited for), and what twice the link does.
+  void note_savings(const models::PerResource& beyond_account_s, double link_saved_s);
+  /// The account of the latest step.
+  [[nodiscard]] const models::StepAccount& account() const { return account_; }
 
   [[nodiscard]] engine::SimTime step_begin() const { return step_begin_; }
   /// Of the step that has just ended, what of its length was waiting for KV.
@@ -122,6 +161,9 @@ class GpuGroup {
   void end();
   void note_end();
   void note_time();
+  void note_account(const Step& step);
+  /// Counts what has passed since spent_until_, but for its account.
+  void advance(GpuTime& time) const;
 
   Environment env_;
   StepOwner& owner_;
@@ -131,9 +173,12 @@ class GpuGroup {
   engine::SimTime step_begin_, looked_, measure_begin_;
   engine::Duration length_;
   double iteration_estimate_s_ = 0;
-  GpuTime spent_;  // up to spent_until_
+  GpuTime spent_;                // up to spent_until_, by account as far as accounted_
+  models::StepAccount account_;  // of the latest step
+  engine::Duration accounted_;   // of spent_.computing
   engine::SimTime spent_until_;
-  GpuTime unmeasured_;  // before measure_begin_
+  engine::Duration saturated_before_;  // ServerPool::saturated() then
+  GpuTime unmeasured_;                 // before measure_begin_
   engine::TimeWeighted used_;
   int track_ = -1, running_counter_ = -1;
 };

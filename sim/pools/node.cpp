@@ -59,7 +59,7 @@ void Node::verify_as_it_arrives(Request& request) {
 void Node::arrived(const Request& request) {
   if (std::erase(arriving_, &request) == 0 || !ends_by_arrival_ || awaits_kv()) return;
   ends_by_arrival_ = false;
-  const engine::SimTime computed = gpus_.step_begin() + pass_.step().computing;
+  const engine::SimTime computed = gpus_.step_begin() + pass_.computing();
   const engine::SimTime last = env_.simulator.now() + serving::last_layer(pass_.time, env_.config.model.layers);
   env_.simulator.schedule_at(std::max(computed, last), gpus_.ended());
 }
@@ -175,7 +175,7 @@ void Node::run_step() {
     pass_.work.extra_gpu_s += fetched_.quantising_s() + proposals_.seconds();
     pass_.time = env_.step_times.time(pass_.work);
   }
-  machine::Step step = pass_.step();
+  machine::Step step = pass_.step(env_.step_times);
   step.decodes = steady_.size() > 0 || pass_.entries.front().decodes();
   if (fetched_.by_layers()) return fetched_.start(step, pass_);
   ends_by_arrival_ = awaits_kv();
@@ -283,7 +283,7 @@ void Node::finish_measuring() {
   const auto nodes = static_cast<double>((local ? pools.local : pools.remote).nodes);
   serving::PoolMeasurement& pool = env_.measured.pools[name_of(pool_)];
   pool.capacity_s += gpus_.measured().seconds();
-  pool.busy_s += gpus_.measured_time().computing().seconds();
+  pool.busy_s += gpus_.measured_time().computing.seconds();
   pool.iterations += sums_.iterations;
   pool.decode_tokens += sums_.decode_tokens;
   pool.draft_tokens += sums_.draft_tokens;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/acceptance/acceptance.h"
-#include "models/kernels/step_time.h"
+#include "models/kernels/step_times.h"
 #include "sim/pools/dispatcher.h"
 #include "sim/pools/loads.h"
 #include "sim/pools/node.h"

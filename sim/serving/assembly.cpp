@@ -70,8 +70,9 @@ void Assembly::batch(std::span<Request* const> loading, models::StepWork& work) 
     scoring_budget -= scored;
   }
   if (scoring_.empty()) return;
-  scoring_s_ = env_.prompts.scoring_s(scoring_);
-  work.extra_gpu_s += scoring_s_;
+  const double scoring_s = env_.prompts.scoring_s(scoring_);
+  work.extra_gpu_s += scoring_s;
+  work.extra_arithmetic_s += scoring_s;
 }
 
 std::int64_t Assembly::batch_apart(const Request& r, std::int64_t budget, models::StepWork& work) const {
@@ -84,7 +85,6 @@ std::int64_t Assembly::batch_apart(const Request& r, std::int64_t budget, models
 
 void Assembly::clear() {
   step_.clear();
-  scoring_s_ = 0;
 }
 
 bool Assembly::computes() const {

@@ -51,7 +51,6 @@ class Assembly {
   void clear();
   [[nodiscard]] bool works() const { return !step_.empty(); }
   [[nodiscard]] bool computes() const;  ///< chunks, not only scores
-  [[nodiscard]] double scoring_s() const { return scoring_s_; }
   /// The step is over.
   void apply();
 
@@ -76,7 +75,6 @@ class Assembly {
   AssemblyOwner& owner_;
   std::vector<Entry> step_;
   std::vector<models::PrefillChunk> scoring_;  // of the current step; kept for its memory
-  double scoring_s_ = 0;
 };
 
 }  // namespace kvsim::serving

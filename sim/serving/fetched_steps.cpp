@@ -18,10 +18,10 @@ FetchedSteps::FetchedSteps(const GroupEnvironment& environment, machine::GpuGrou
       fetching_(environment.config, environment.decode, environment.geometry, environment.timer, link.spec, link.links),
       on_offloaded_(on_offloaded) {
   if (!env_.decode.fetches()) return;
-  const LayerPipelineConfig layers = fetching_.pipeline();
+  config_ = fetching_.pipeline();
   layers_ = link.planned_to_gpu
-                ? make_planned_layers(env_.simulator, layers, *link.planned_to_gpu, *link.planned_from_gpu)
-                : make_simulated_layers(gpus.work(), layers, link.to_gpu, link.from_gpu);
+                ? make_planned_layers(env_.simulator, config_, *link.planned_to_gpu, *link.planned_from_gpu)
+                : make_simulated_layers(gpus.work(), config_, link.to_gpu, link.from_gpu);
 }
 
 bool FetchedSteps::lags() const {
@@ -66,6 +66,7 @@ void FetchedSteps::start(machine::Step step, const ForwardPass& pass) {
   const std::int64_t layers = env_.config.model.layers;
   step.computing = layered.computing(layers);
   gpus_.start(step);
+  step_ = layered;
   if (layered.fetch_bytes > 0) {
     FetchMeasurement& m = env_.measured.fetch;
     const std::int64_t bytes = layered.fetch_bytes * layers;
@@ -77,10 +78,31 @@ void FetchedSteps::start(machine::Step step, const ForwardPass& pass) {
 }
 
 void FetchedSteps::end_step() {
+  if (!by_layers()) return;
+  note_savings();
   const engine::Duration waited = gpus_.waited();
-  if (!by_layers() || waited <= engine::Duration{}) return;
+  if (waited <= engine::Duration{}) return;
   env_.measured.fetch.wait_s += waited.seconds();
   env_.measured.fetch.waiting_steps += 1;
+}
+
+/// A resource saves less of a step that waits for its fetches than of its computing, and a faster link saves the
+/// waiting, until computing binds.
+void FetchedSteps::note_savings() {
+  const double layer_bytes = static_cast<double>(step_.fetch_bytes);
+  const double fetch_s = layer_bytes * step_.fetch_slowdown / read_bytes_per_s_;
+  const double faster_s = layer_bytes * step_.slowdown_at_twice / (2 * read_bytes_per_s_);
+  const double now_s = steady_step_s(config_, step_, fetch_s, 1);
+  const double computing_s = step_.computing(config_.layers).seconds(), waited_s = gpus_.waited().seconds();
+  models::PerResource beyond_account_s{};
+  for (std::size_t i = 0; i < models::kResources; ++i) {
+    const double saved = gpus_.account().saved[i];
+    if (saved <= 0) continue;
+    beyond_account_s[i] = now_s - steady_step_s(config_, step_, fetch_s, 1 - saved) - saved * computing_s;
+  }
+  const double behind_others_s = std::max(waited_s - (now_s - computing_s), 0.0);
+  const double link_saved_s = now_s - steady_step_s(config_, step_, faster_s, 1) + behind_others_s / 2;
+  gpus_.note_savings(beyond_account_s, std::min(link_saved_s, waited_s));
 }
 
 bool FetchedSteps::chose_first(Request& r) {

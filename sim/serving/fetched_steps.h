@@ -79,12 +79,15 @@ class FetchedSteps {
  private:
   [[nodiscard]] engine::Callback leaves(const ForwardPass& pass);
   void on_step_offloaded();
+  void note_savings();
 
   const GroupEnvironment& env_;
   machine::GpuGroup& gpus_;
   double read_bytes_per_s_;
   Fetching fetching_;
+  LayerPipelineConfig config_;
   std::unique_ptr<LayerPipeline> layers_;  // null: nothing is fetched
+  LayerStep step_;                         // under way, or the latest
   engine::Callback on_offloaded_;
   std::deque<std::vector<std::uint64_t>> leaving_;  // by step under way: requests whose prompts' KV leaves
 };

@@ -159,8 +159,12 @@ LayerStep Fetching::step(const models::StepTime& time, const models::StepWork& w
   } else if (method_ != nullptr && rows_ > 0) {
     const double bytes = rows_ * row_bytes_;
     s.fetch_bytes = std::llround(bytes * gpus_);
-    const double contiguous_s = bytes / link_.read_bytes_per_s.value;
-    s.fetch_slowdown = std::max(1.0, models::gather_s(link_, *method_, rows_, row_bytes_) / contiguous_s);
+    const auto slowdown = [&](double read_bytes_per_s) {
+      return std::max(1.0,
+                      models::gather_s(read_bytes_per_s, *method_, rows_, row_bytes_) / (bytes / read_bytes_per_s));
+    };
+    s.fetch_slowdown = slowdown(link_.read_bytes_per_s.value);
+    s.slowdown_at_twice = slowdown(2 * link_.read_bytes_per_s.value);
   }
   s.waits = waits_;
   const std::int64_t offloaded = offloaded_tokens_ + (decode_.offloads() ? decoded_tokens_ : 0);

@@ -24,14 +24,15 @@ enum class FetchTime { next_step, next_layers, on_demand };
 
 /// One forward pass. Layers are alike.
 struct LayerStep {
-  engine::Duration before;          ///< of a layer, until its attention could begin
-  engine::Duration scoring;         ///< of its attention, what comes before the fetch is asked for (on_demand)
-  engine::Duration attention;       ///< all of its attention, the choice of what to fetch included
-  engine::Duration after;           ///< of a layer, from the end of attention to the next layer
-  engine::Duration tail;            ///< once, after the last layer
-  std::int64_t fetch_bytes = 0;     ///< of a layer, over the whole group's links; 0: nothing
-  double fetch_slowdown = 1;        ///< of scattered rows, see transport::Transfer
-  bool waits = false;               ///< some request needs what was fetched for it (next_step, next_layers)
+  engine::Duration before;       ///< of a layer, until its attention could begin
+  engine::Duration scoring;      ///< of its attention, what comes before the fetch is asked for (on_demand)
+  engine::Duration attention;    ///< all of its attention, the choice of what to fetch included
+  engine::Duration after;        ///< of a layer, from the end of attention to the next layer
+  engine::Duration tail;         ///< once, after the last layer
+  std::int64_t fetch_bytes = 0;  ///< of a layer, over the whole group's links; 0: nothing
+  double fetch_slowdown = 1;     ///< of scattered rows, see transport::Transfer
+  double slowdown_at_twice = 1;  ///< fetch_slowdown over links of twice the bandwidth, to which their time is relative
+  bool waits = false;            ///< some request needs what was fetched for it (next_step, next_layers)
   std::int64_t offload_bytes = 0;   ///< of a layer, to host memory; 0: nothing
   engine::Callback on_offloaded{};  ///< the last layer's is there; may be empty
 
@@ -54,6 +55,17 @@ struct LayerPipelineConfig {
   FetchTime fetches = FetchTime::next_step;
   std::int64_t layers_ahead = 1;  ///< next_layers: at least 1, at most `layers`
 };
+
+/// Seconds of a step among steps like it: a layer's fetch keeps the link for `fetch_s`, nothing else does, and
+/// computing takes `computing` times as long as it does (1: as it is). With L > 1 layers, of c seconds each, and t of the
+/// tail:
+///   next_step: max(L c + t, L f), the fetches of a step beside the computing of the next;
+///   on_demand: L (c + f) + t, one after the other;
+///   next_layers, a ahead: a fetch begins with the end of attention a layers before it is needed, so that a layer takes
+///   p = max(c, f, (f + attention) / a), and the last a, behind which the tail runs, max(a c + t, a p): exact
+///   where a is 1, else within a layers.
+[[nodiscard]] double steady_step_s(const LayerPipelineConfig& config, const LayerStep& step, double fetch_s,
+                                   double computing);
 
 /// Step by step: an event for every layer and every transfer, on any two links and GPUs that copies may slow.
 std::unique_ptr<LayerPipeline> make_simulated_layers(machine::GpuWork& gpus, const LayerPipelineConfig& config,

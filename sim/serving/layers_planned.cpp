@@ -145,6 +145,23 @@ class NextLayers final : public LayerPipeline {
 
 }  // namespace
 
+double steady_step_s(const LayerPipelineConfig& config, const LayerStep& step, double fetch_s, double computing) {
+  const auto layers = static_cast<double>(config.layers), ahead = static_cast<double>(config.layers_ahead);
+  const double layer_s = computing * (step.before + step.attention + step.after).seconds();
+  const double tail_s = computing * step.tail.seconds();
+  switch (config.fetches) {
+    case FetchTime::next_step:
+      return std::max(layers * layer_s + tail_s, layers * fetch_s);
+    case FetchTime::on_demand:
+      return layers * (layer_s + fetch_s) + tail_s;
+    case FetchTime::next_layers:
+      break;
+  }
+  if (fetch_s <= 0) return layers * layer_s + tail_s;
+  const double paced_s = std::max({layer_s, fetch_s, (fetch_s + computing * step.attention.seconds()) / ahead});
+  return (layers - ahead) * paced_s + std::max(ahead * layer_s + tail_s, ahead * paced_s);
+}
+
 std::unique_ptr<LayerPipeline> make_planned_layers(engine::Simulator& simulator, const LayerPipelineConfig& config,
                                                    transport::PlannedLink& to_gpu, transport::PlannedLink& to_host) {
   switch (config.fetches) {

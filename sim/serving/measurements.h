@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/kernels/step_account.h"
 #include "models/paths/path.h"
 #include "sim/engine/statistics.h"
 #include "sim/engine/time.h"
@@ -228,7 +229,13 @@ struct Measurements {
   engine::Sample iteration_s;
   std::int64_t extrapolated_iterations =
       0;  ///< of these, with a size beyond what the profile's kernels were measured at
-  double busy_s = 0, hbm_bound_s = 0, compute_bound_s = 0, link_bound_s = 0, idle_s = 0;
+  std::int64_t launched_iterations =
+      0;                          ///< of these, with more tokens than captured steps have: launched kernel by kernel
+  double busy_s = 0;              ///< computing
+  models::PerResource bound_s{};  ///< of it, by what decides it; the rest: fixed times
+  double link_bound_s = 0, front_end_s = 0, idle_s = 0;  ///< beside it
+  models::PerResource saved_s{};                         ///< by twice the resource, step by step
+  double link_saved_s = 0;                               ///< by twice the link, in steps that wait for what they fetch
   double memory_short_s = 0;  ///< a request that had arrived could not be admitted, or a reload could not start, for
                               ///< lack of GPU memory; looked at as each iteration begins, added over replicas
   double capacity_s = 0;      ///< measured time, times the number of replicas

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "models/acceptance/acceptance.h"
-#include "models/kernels/step_time.h"
+#include "models/kernels/step_times.h"
 #include "sim/engine/id_table.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/trace.h"

@@ -85,8 +85,7 @@ void Replica::run_step() {
     pass_.work.extra_gpu_s += fetched_.quantising_s() + proposals_.seconds();
     time = stretch_.time(pass_.work);
   }
-  machine::Step step = pass_.step();
-  step.memory_bound = time.hbm_bound_s >= time.compute_bound_s + assembly_.scoring_s();
+  machine::Step step = pass_.step(env_.step_times);
   step.decodes = !pass_.prefills_alone && (steady_.size() > 0 || pass_.decodes());
   if (fetched_.by_layers()) {
     fetched_.start(step, pass_);

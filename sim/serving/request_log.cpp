@@ -44,10 +44,14 @@ OutputFidelity output_fidelity(const ServingConfig& config, const DecodePolicy& 
 void add_group(Measurements& m, const machine::GpuGroup& gpus, const GroupMemory& memory) {
   const machine::GpuTime time = gpus.measured_time();
   m.capacity_s += gpus.measured().seconds();
-  m.busy_s += time.computing().seconds();
-  m.hbm_bound_s += time.hbm_bandwidth.seconds();
-  m.compute_bound_s += time.compute.seconds();
+  m.busy_s += time.computing.seconds();
+  for (std::size_t i = 0; i < models::kResources; ++i) {
+    m.bound_s[i] += time.bound_s[i];
+    m.saved_s[i] += time.saved_s[i];
+  }
+  m.link_saved_s += time.link_saved_s;
   m.link_bound_s += time.link.seconds();
+  m.front_end_s += time.front_end.seconds();
   m.idle_s += time.idle.seconds();
   m.hbm_peak_bytes = std::max(m.hbm_peak_bytes, memory.weights_bytes + gpus.used_peak());
   m.hbm_reserved_peak_bytes = std::max(m.hbm_reserved_peak_bytes, memory.weights_bytes + memory.kv_reserved_peak_bytes);

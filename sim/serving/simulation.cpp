@@ -32,7 +32,7 @@ class Run {
         options_(options),
         system_(make_system({simulator_, config_, outcome_.measured, fabric_, options_.trace,
                              Callback::to<&Run::on_finished>(this), Callback::to<&Run::on_released>(this), requests_,
-                             feed.prefix_block_tokens()})) {
+                             feed.prefix_block_tokens(), front_end()})) {
     outcome_.fallbacks = system_->fallbacks();
     if (feed.turns() != nullptr) sessions_.emplace(outcome_.measured);
   }
@@ -134,7 +134,7 @@ class Run {
     outcome_.measured.arrived += 1;
     outcome_.measured.arrived_measured += warming_up_ ? 0 : 1;
     if (options_.requests) options_.requests->arrived(simulator_.now());
-    const double token_s = config_.schedule.engine ? config_.schedule.engine->tokenise_s.value : 0;
+    const double token_s = tokenise_s();
     if (token_s == 0) return enter(spec, simulator_.now(), warming_up_);
     const auto slot = texts_.acquire();
     slot.value = {spec, simulator_.now(), warming_up_};
@@ -142,6 +142,11 @@ class Run {
                        Callback::to<&Run::tokenised>(this, slot.id));
     return true;
   }
+
+  [[nodiscard]] double tokenise_s() const {
+    return config_.schedule.engine ? config_.schedule.engine->tokenise_s.value : 0;
+  }
+  [[nodiscard]] const engine::ServerPool* front_end() const { return tokenise_s() > 0 ? &tokenisers_ : nullptr; }
 
   void tokenised(std::uint64_t text) {
     const Come come = std::move(texts_[text]);
@@ -381,7 +386,7 @@ class Run {
                                            simulator_.now().seconds(), config_.run.warmup_s));
     }
     m.measured_s = (simulator_.now() - measure_begin_).seconds();
-    if (config_.schedule.engine && config_.schedule.engine->tokenise_s.value > 0) {
+    if (tokenise_s() > 0) {
       m.tokenisers_s = m.measured_s * static_cast<double>(groups(config_.cluster));
       m.tokenising_s = std::min(tokenisers_.work_s() - tokenised_before_s_, m.tokenisers_s);
     }

@@ -106,16 +106,23 @@ struct RunEnvironment {
   engine::Simulator& simulator;
   const ServingConfig& config;
   Measurements& measured;
-  transport::Fabric& fabric;                 ///< its links are measured, checked and sampled by the loop
-  engine::TraceSink* trace;                  ///< null: no timeline
-  engine::Callback on_finished;              ///< word: the request's id; its last token is out
-  engine::Callback on_released;              ///< word: the request's id; nothing refers to it any more
-  const engine::IdTable<Request>& requests;  ///< until they are released
-  std::int64_t prefix_block_tokens = 0;      ///< of RequestSpec::prefix_blocks; 0: they are empty
+  transport::Fabric& fabric;                      ///< its links are measured, checked and sampled by the loop
+  engine::TraceSink* trace;                       ///< null: no timeline
+  engine::Callback on_finished;                   ///< word: the request's id; its last token is out
+  engine::Callback on_released;                   ///< word: the request's id; nothing refers to it any more
+  const engine::IdTable<Request>& requests;       ///< until they are released
+  std::int64_t prefix_block_tokens = 0;           ///< of RequestSpec::prefix_blocks; 0: they are empty
+  const engine::ServerPool* front_end = nullptr;  ///< threads that turn prompts into tokens; null: that takes no time
 
   /// What all groups of GPUs of a system share that is timed so.
   [[nodiscard]] machine::GpuGroup::Environment gpus(const models::StepTimer& timer) const {
-    return {simulator, timer.one_token_s(), trace, measured.iteration_s, measured.extrapolated_iterations};
+    return {simulator,
+            timer.one_token_s(),
+            trace,
+            measured.iteration_s,
+            measured.extrapolated_iterations,
+            measured.launched_iterations,
+            front_end};
   }
 };
 

@@ -194,7 +194,7 @@ void Stretch::run(ForwardPass& pass) {
   const engine::SimTime free_before = simulator_.free_before();
   for (;; next(pass)) {
     pass.time = step_times_.time(pass.work, by_tokens_);
-    machine::Step step = pass.step();
+    machine::Step step = pass.step(step_times_);
     step.computing = gpus_.computing(step);
     if (simulator_.now() + step.computing >= free_before || steady_.ends_with_step()) return;
     gpus_.pass(step, step.computing);

@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "models/kernels/step_time.h"
+#include "models/kernels/step_times.h"
 #include "models/kernels/step_work.h"
 #include "sim/engine/ordered_queue.h"
 #include "sim/engine/simulator.h"

@@ -156,9 +156,13 @@ std::int64_t ForwardPass::verifications() const {
   return std::count_if(entries.begin(), entries.end(), [](const StepEntry& e) { return e.work == Work::verify; });
 }
 
-machine::Step ForwardPass::step() const {
-  return {std::max(engine::from_seconds(time.total_s), engine::Duration{1}), time.hbm_bound_s >= time.compute_bound_s,
-          true, time.total_s > 0 ? time.hbm_bound_s / time.total_s : 0, time.within_domain};
+engine::Duration ForwardPass::computing() const {
+  return std::max(engine::from_seconds(time.total_s), engine::Duration{1});
+}
+
+machine::Step ForwardPass::step(models::StepTimes& times) const {
+  return {computing(), &times.account(work), true, time.total_s > 0 ? time.hbm_bound_s / time.total_s : 0,
+          time.within_domain};
 }
 
 std::string ForwardPass::name(bool prefills) const {

@@ -9,7 +9,7 @@
 
 #include "models/compression/compressor_spec.h"
 #include "models/kernels/profile.h"
-#include "models/kernels/step_time.h"
+#include "models/kernels/step_times.h"
 #include "models/kernels/step_work.h"
 #include "sim/engine/time.h"
 #include "sim/machine/gpu_group.h"
@@ -127,8 +127,10 @@ struct ForwardPass {
   [[nodiscard]] bool decodes() const { return !entries.empty() && !entries.front().prefills(); }
   [[nodiscard]] bool computes_prompts() const { return work.prefill.query_tokens > 0; }
   [[nodiscard]] std::int64_t verifications() const;
-  /// As its group is told of it, in `time` and as one that decodes.
-  [[nodiscard]] machine::Step step() const;
+  /// Its length where nothing slows it.
+  [[nodiscard]] engine::Duration computing() const;
+  /// As its group is told of it, in `time` and as one that decodes, with the account of its work.
+  [[nodiscard]] machine::Step step(models::StepTimes& times) const;
   /// What it does, for a timeline: "draft+verify". `prefills`: beside its entries it computes parts of prompts.
   [[nodiscard]] std::string name(bool prefills = false) const;
 };

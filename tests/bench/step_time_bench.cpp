@@ -5,6 +5,7 @@
 
 #include "models/catalogue/catalogue.h"
 #include "models/kernels/step_time.h"
+#include "models/kernels/step_times.h"
 
 namespace {
 

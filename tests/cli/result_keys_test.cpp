@@ -17,12 +17,12 @@ Keys keys(const Json& object) {
 
 class ResultKeysTest : public Workspace {
  protected:
-  Json result(std::vector<std::string> arguments) {
+  Json result(std::vector<std::string> arguments, const std::string& warning = "") {
     write("s.yaml", tiny_scenario());
     arguments.insert(arguments.begin(), {"run", "s.yaml", "--json"});
     const CommandResult r = run(arguments);
     EXPECT_EQ(r.status, 0) << r.err;
-    EXPECT_EQ(r.err, "");
+    EXPECT_EQ(r.err, warning);
     return Json::parse(r.out);
   }
 };
@@ -50,15 +50,18 @@ void expect_result_keys(const Json& r) {
   }
   EXPECT_EQ(keys(r["quality"]), (Keys{"mean_score", "expected_kl_nats", "lossless"}));
   EXPECT_EQ(keys(r["complexity"]), (Keys{"mechanisms", "tiers", "memory_bytes"}));
-  EXPECT_EQ(keys(r["gpu"]), (Keys{"busy_fraction", "hbm_peak_bytes", "hbm_mean_bytes", "bound_by"}));
-  EXPECT_EQ(keys(r["gpu"]["bound_by"]), (Keys{"hbm_bandwidth", "compute", "link", "idle"}));
+  EXPECT_EQ(keys(r["gpu"]), (Keys{"busy_fraction", "hbm_peak_bytes", "hbm_mean_bytes", "bound_by", "twice"}));
+  EXPECT_EQ(keys(r["gpu"]["bound_by"]), (Keys{"hbm_bandwidth", "compute", "link", "collectives", "launches", "host",
+                                              "front_end", "fixed", "idle"}));
+  EXPECT_EQ(keys(r["gpu"]["twice"]),
+            (Keys{"hbm_bandwidth", "compute", "link", "collectives", "launches", "host", "front_end"}));
   for (const auto& [name, link] : r["links"].items()) {
     EXPECT_EQ(keys(link), (Keys{"utilisation", "bytes", "mean_wait_s"})) << name;
   }
   for (const auto& [name, tier] : r["tiers"].items()) {
     EXPECT_EQ(keys(tier), (Keys{"hits", "misses", "hit_rate", "bytes_peak", "evictions"})) << name;
   }
-  EXPECT_EQ(keys(r["iterations"]), (Keys{"count", "mean_s", "p99_s"}));
+  EXPECT_EQ(keys(r["iterations"]), (Keys{"count", "launched", "mean_s", "p99_s"}));
   EXPECT_EQ(keys(r["percentiles"]), (Keys{"sketched"}));
   EXPECT_EQ(keys(r["engine"]), (Keys{"events", "wall_s", "events_per_s"}));
   for (const auto& [metric, interval] : r["confidence"].items()) {
@@ -99,7 +102,9 @@ TEST_F(ResultKeysTest, AreTheSameForFullKv) {
 }
 
 TEST_F(ResultKeysTest, AreTheSameForALossyPolicy) {
-  const Json r = result({"--set", "decode.policy=lossy", "--set", "schedule={}"});
+  const Json r = result({"--set", "decode.policy=lossy", "--set", "schedule={}"},
+                        "kvsim: warning: s.yaml:11:82: decode.draft_length: no effect: decode policy lossy drafts "
+                        "nothing: use draft_verify\n");
   expect_result_keys(r);
   expect_a_reason_for_every_null(r);
   EXPECT_EQ(r["quality"]["lossless"], false);
@@ -150,7 +155,8 @@ TEST_F(ResultKeysTest, ATimelineIsAlwaysThereAndHasThePeriodAskedFor) {
   EXPECT_EQ(keys(t), (Keys{"period_s", "warmup_s", "seed", "kv_capacity_bytes", "time_s", "running", "waiting",
                            "kv_bytes", "kv_parts_bytes", "gpu", "links"}));
   EXPECT_EQ(keys(t["kv_parts_bytes"]), (Keys{"resident", "streaming"}));
-  EXPECT_EQ(keys(t["gpu"]), (Keys{"hbm_bandwidth", "compute", "link", "idle"}));
+  EXPECT_EQ(keys(t["gpu"]), (Keys{"hbm_bandwidth", "compute", "link", "collectives", "launches", "host", "front_end",
+                                  "fixed", "idle"}));
   EXPECT_EQ(keys(t["links"]), (Keys{"gpu_to_host", "host_to_gpu"}));
   ASSERT_EQ(t["time_s"].size(), 8U);
   EXPECT_EQ(t["time_s"][7], 4.0);

@@ -35,14 +35,15 @@ class Steps : public StepOwner {
   GpuTime time_at(std::int64_t s) {
     simulator.run_until({kSecond.ns * s});
     const GpuTime time = gpus.time();
-    EXPECT_EQ((time.computing() + time.link + time.idle).ns, simulator.now().ns) << "the parts add up";
+    EXPECT_EQ((time.computing + time.link + time.front_end + time.idle).ns, simulator.now().ns) << "the parts add up";
     return time;
   }
 
   engine::Simulator simulator;
   engine::Sample iteration_s;
-  std::int64_t extrapolated = 0;
-  GpuGroup gpus{{simulator, 0.5, nullptr, iteration_s, extrapolated}, *this, "group"};
+  std::int64_t extrapolated = 0, launched = 0;
+  engine::ServerPool front_end{simulator, 1};
+  GpuGroup gpus{{simulator, 0.5, nullptr, iteration_s, extrapolated, launched, &front_end}, *this, "group"};
   std::vector<std::pair<Step, Duration>> steps;
   std::size_t next = 0;
   std::vector<SimTime> looked_at;
@@ -85,13 +86,11 @@ TEST(GpuGroup, AStepThatEndsLooksForWorkAfterEverythingElseOfItsInstantWhereSome
 
 TEST(GpuGroup, TimeIsComputingFirstThenTheLinkAndIdleTimeIsWhatItWaitsFor) {
   Steps g;
-  Step by_compute = computes(1);
-  by_compute.memory_bound = false;
-  g.steps = {{computes(2), kSecond * 5}, {by_compute, kSecond}};
+  g.steps = {{computes(2), kSecond * 5}, {computes(1), kSecond}};
   g.wake_at(1);
-  EXPECT_EQ(g.time_at(2).hbm_bandwidth, kSecond);
+  EXPECT_EQ(g.time_at(2).computing, kSecond);
   EXPECT_EQ(g.time_at(4).link, kSecond) << "in the step, behind computing";
-  EXPECT_EQ(g.time_at(7).compute, kSecond);
+  EXPECT_EQ(g.time_at(7).computing, kSecond * 3);
   EXPECT_EQ(g.waited, (std::vector<Duration>{kSecond * 3, {}}));
   EXPECT_EQ(g.time_at(8).idle, kSecond * 2) << "before the first step and after the last";
   g.gpus.wait_for_link(true);
@@ -114,7 +113,7 @@ TEST(GpuGroup, WhatIsMeasuredBeginsInTheMiddleOfAStep) {
   g.gpus.use_memory(400);
   g.time_at(8);
   const GpuTime measured = g.gpus.measured_time();
-  EXPECT_EQ(measured.hbm_bandwidth, kSecond * 2);
+  EXPECT_EQ(measured.computing, kSecond * 2);
   EXPECT_EQ(measured.link, kSecond * 2);
   EXPECT_EQ(measured.idle, kSecond);
   EXPECT_EQ(g.gpus.measured(), kSecond * 5);
@@ -134,6 +133,57 @@ TEST(GpuGroup, TheExpectedIterationFollowsThoseThatDecode) {
   EXPECT_DOUBLE_EQ(g.gpus.iteration_s(), 0.8 * 0.5 + 0.2 * 1);
   EXPECT_EQ(g.iteration_s.count(), 2U);
   EXPECT_EQ(g.extrapolated, 1);
+}
+
+/// A share of each resource, and what twice of it saves.
+models::StepAccount account(std::uint64_t cell, models::PerResource bound, models::PerResource saved) {
+  return {bound, saved, cell == 2, cell};
+}
+
+TEST(GpuGroup, EveryStepIsCountedByItsOwnAccount) {
+  // 2 s at 50 % HBM and 25 % compute, 4 s launched kernel by kernel, 1 s of fixed times.
+  const models::StepAccount streams = account(1, {0.5, 0.25}, {0.25, 0.125}),
+                            launches = account(2, {0, 0, 0, 1}, {0, 0, 0, 0.5});
+  Step a = computes(2), b = computes(4);
+  a.account = &streams;
+  b.account = &launches;
+  Steps g;
+  g.steps = {{a, kSecond * 2}, {b, kSecond * 4}, {computes(1), kSecond}};
+  g.wake_at(0);
+  EXPECT_EQ(g.time_at(1).bound_s, (models::PerResource{0.5, 0.25, 0, 0, 0})) << "as far as it has come";
+  EXPECT_EQ(g.time_at(4).bound_s, (models::PerResource{1, 0.5, 0, 2, 0}));
+  const GpuTime end = g.time_at(9);
+  EXPECT_EQ(end.bound_s, (models::PerResource{1, 0.5, 0, 4, 0}));
+  EXPECT_EQ(end.saved_s, (models::PerResource{0.5, 0.25, 0, 2, 0}));
+  EXPECT_DOUBLE_EQ(end.fixed_s(), 0.5 + 1);
+  EXPECT_EQ(g.launched, 1);
+}
+
+TEST(GpuGroup, WaitsForTheFrontEndWhileNoThreadOfItIsFree) {
+  // Idle from 0 to 10 s but for a step from 4 to 6 s; the thread is at work from 1 to 5 s.
+  Steps g;
+  g.steps = {{computes(2), kSecond * 2}};
+  g.wake_at(4);
+  g.time_at(1);
+  g.front_end.submit(kSecond * 4, {[](void*, std::uint64_t) {}, nullptr});
+  EXPECT_EQ(g.time_at(2).front_end, kSecond);
+  const GpuTime end = g.time_at(10);
+  EXPECT_EQ(end.front_end, kSecond * 3);
+  EXPECT_EQ(end.idle, kSecond * 5);
+}
+
+TEST(Overlap, KeepsHowFarTwoThingsRunBesideEachOther) {
+  // 6 s of computing and 4 s of transfers. Beside each other: 6 s, none waited for. One after the other: 10 s.
+  const Overlap beside(6, 4, 0), after(6, 4, 4), half(6, 4, 2);
+  EXPECT_DOUBLE_EQ(beside.length(), 6);
+  EXPECT_DOUBLE_EQ(beside.length(3, 4), 4) << "twice as fast, the transfers bind";
+  EXPECT_DOUBLE_EQ(after.length(3, 4), 7);
+  EXPECT_DOUBLE_EQ(after.length(6, 2), 8);
+  EXPECT_DOUBLE_EQ(half.length(), 8);
+  EXPECT_DOUBLE_EQ(half.length(6, 2), 7);
+  // Transfers of 10 s that computing of 6 s hides as far as it goes.
+  EXPECT_DOUBLE_EQ(Overlap(6, 10, 4).length(), 10);
+  EXPECT_DOUBLE_EQ(Overlap(6, 10, 4).length(6, 5), 6);
 }
 
 }  // namespace KVSIM_FILE

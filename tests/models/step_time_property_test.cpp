@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "models/catalogue/catalogue.h"
+#include "models/kernels/step_account.h"
 #include "models/kernels/step_time.h"
 
 namespace kvsim::models::KVSIM_FILE {
@@ -144,12 +145,48 @@ TEST(DecodeAttention, OfFullKvDoesNotDependOnHowItsBytesAreRounded) {
 RC_GTEST_PROP(StepTimeProperty, PartsAddUpAndNoneIsNegative, ()) {
   const Machine m = any_machine();
   const StepTime t = StepTimer(m.gpu, m.peer, m.profile, m.model, m.gpus).time(any_work());
-  for (const double part :
-       {t.linear_s, t.attention_s, t.collectives_s, t.overhead_s, t.hbm_bound_s, t.compute_bound_s}) {
+  for (const double part : {t.linear_s, t.attention_s, t.collectives_s, t.overhead_s, t.hbm_bound_s}) {
     RC_ASSERT(part >= 0);
   }
   RC_ASSERT(std::abs(t.linear_s + t.attention_s + t.collectives_s + t.overhead_s - t.total_s) <= 1e-12 * t.total_s);
-  RC_ASSERT(t.hbm_bound_s + t.compute_bound_s <= (t.linear_s + t.attention_s) * (1 + 1e-12));
+  RC_ASSERT(t.hbm_bound_s <= (t.linear_s + t.attention_s) * (1 + 1e-12));
+}
+
+RC_GTEST_PROP(StepTimeProperty, AnAccountSharesOutTheStepAndSaysWhatTwiceOfEachResourceSaves, ()) {
+  const Machine m = any_machine();
+  const StepWork work = any_work();
+  const StepTimer timer(m.gpu, m.peer, m.profile, m.model, m.gpus);
+  const StepAccount a = StepAccounts(timer).of(work);
+  double sum = 0;
+  for (std::size_t i = 0; i < kResources; ++i) {
+    RC_ASSERT(a.bound[i] >= 0 && a.saved[i] >= 0);
+    RC_ASSERT(a.saved[i] <= 0.5 + 1e-9);
+    sum += a.bound[i];
+  }
+  RC_ASSERT(sum <= 1 + 1e-12);
+  const double now_s = m.seconds(work);
+  if (now_s <= 0) return;
+  const std::vector<std::pair<Resource, std::function<void(Machine&)>>> twice = {
+      {Resource::hbm_bandwidth, [](Machine& t) { t.gpu.memory_bytes_per_s.value *= 2; }},
+      {Resource::compute,
+       [](Machine& t) {
+         for (Sourced<double>* rate : {&t.gpu.bf16_flops_per_s, &t.gpu.fp8_flops_per_s, &t.gpu.fp4_flops_per_s})
+           rate->value *= 2;
+       }},
+      {Resource::host, [](Machine& t) { t.profile.iteration_overhead_s.value /= 2; }},
+      {Resource::launches, [](Machine& t) {
+         t.profile.launch.kernel_s.value /= 2;
+         t.profile.launch.graph_s.value /= 2;
+       }}};
+  const double streamed =
+      work.extra_gpu_s / 2 / now_s;  // of the kernels beside the pass, which timers know no bytes of
+  for (const auto& [resource, change] : twice) {
+    Machine after = m;
+    change(after);
+    const double beside = resource == Resource::hbm_bandwidth ? streamed : 0;
+    const double saved = 1 - after.seconds(work) / now_s + beside;
+    RC_ASSERT(std::abs(a.saved[static_cast<std::size_t>(resource)] - saved) <= 0.05);  // sizes are rounded
+  }
 }
 
 }  // namespace

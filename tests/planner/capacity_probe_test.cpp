@@ -14,6 +14,7 @@
 #include "sim/systems/systems.h"
 #include "tests/planner/capacity_scenario.h"
 #include "tests/scenario/temporary_folder.h"
+#include "tests/support/time_parts.h"
 
 namespace kvsim::planner::capacity::KVSIM_FILE {
 namespace {
@@ -199,7 +200,7 @@ TEST(Probe, JudgesAsManyRequestsAsItsLengthSays) {
   // Own 2 s; a fifth of 10 s; twice 0.5 + 0.05 x 39 s = 4.9 s.
   EXPECT_DOUBLE_EQ(p.length.warmup_s, 4.9);
   EXPECT_NEAR(p.tokens_per_s, 400, 40);
-  EXPECT_NEAR(p.bound_by.hbm_bandwidth + p.bound_by.compute + p.bound_by.link + p.bound_by.idle, 1, 1e-9);
+  EXPECT_NEAR(testing::sum_of_shares(p.bound_by), 1, 1e-9);
   EXPECT_EQ(p.host_peak_bytes, 0) << "full_kv with prompts prefilled here keeps nothing in host memory";
 }
 

@@ -113,7 +113,7 @@ Fate fate_of(const std::string& text, const std::string& what) {
   EXPECT_EQ(m.accepted_tokens + m.corrections + m.direct_tokens, m.output_tokens) << what;
   EXPECT_LE(m.hbm_reserved_peak_bytes, r.capacity.bytes + r.capacity.weights_bytes) << what;
   EXPECT_LE(m.drafter.accepted_tokens, m.drafter.proposed_tokens) << what;
-  const double parts = m.hbm_bound_s + m.compute_bound_s + m.link_bound_s + m.idle_s;
+  const double parts = m.busy_s + m.link_bound_s + m.front_end_s + m.idle_s;
   EXPECT_NEAR(parts, m.capacity_s, 1e-6 * (1 + m.capacity_s)) << what;
   // Lossless runs give out what full-KV decoding gives out; the others say how far they are from it.
   if (results::lossless(s)) {

@@ -6,6 +6,7 @@
 
 #include "planner/explain/explain.h"
 #include "tests/planner/explain_cases.h"
+#include "tests/support/time_parts.h"
 #include "tools/results/plan.h"
 
 namespace kvsim::planner::KVSIM_FILE {
@@ -27,7 +28,7 @@ TEST(Explain, HbmBandwidthBindsWhereKernelsHaveNoFixedTimes) {
   EXPECT_NEAR(of(e, Factor::hbm_bandwidth).value(), 1.0, 0.05);
   EXPECT_NEAR(of(e, Factor::link_bandwidth).value(), 0.0, 0.05);
   EXPECT_NEAR(of(e, Factor::hbm_capacity).value(), 0.0, 0.05);
-  EXPECT_GT(e.shares.hbm_bandwidth, 0.99);
+  EXPECT_GT(e.shares.of.hbm_bandwidth.share, 0.99);
   EXPECT_EQ(e.shares.short_of_memory, 0);
 }
 
@@ -36,7 +37,7 @@ TEST(Explain, TheLinkBindsWherePromptsComeOverASlowOne) {
   const Explanation& e = testing::link_bound().explanation;
   EXPECT_EQ(e.binding, Factor::link_bandwidth);
   EXPECT_GT(of(e, Factor::link_bandwidth).value(), 0.4);
-  EXPECT_GT(e.shares.link, 0.4);
+  EXPECT_GT(e.shares.of.link.share, 0.4);
   EXPECT_GT(e.utilisation.link_to_gpu, 0.4);
 }
 
@@ -63,7 +64,7 @@ TEST(Explain, MoreOfAnythingIsNotSlower) {
 TEST(Explain, SharesAddUpToOne) {
   for (const ExplainCase* each : testing::explain_cases()) {
     const Explanation& e = each->explanation;
-    EXPECT_NEAR(e.shares.hbm_bandwidth + e.shares.compute + e.shares.link + e.shares.idle, 1.0, 1e-9);
+    EXPECT_NEAR(testing::sum_of_shares(e.shares.of), 1.0, 1e-9);
     const Stalls& s = e.stalls;
     EXPECT_NEAR(s.drafting + s.verifying + s.late_reload + s.otherwise, 1.0, 1e-12);
     EXPECT_GE(s.otherwise, 0);
@@ -111,7 +112,7 @@ run: {duration: 200 s}
   const Explanation e = explain(s, plan(s, request), testing::quick_options());
   EXPECT_TRUE(e.load_bound);
   EXPECT_EQ(e.binding, std::nullopt);
-  EXPECT_GT(e.shares.idle, 0.8);
+  EXPECT_GT(e.shares.of.idle.share, 0.8);
   EXPECT_TRUE(results::explain_sentence(e).starts_with("No resource binds: the plan serves all that is offered"));
 }
 

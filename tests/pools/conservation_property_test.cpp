@@ -7,6 +7,7 @@
 
 #include "tests/pools/pools_runs.h"
 #include "tests/support/random_pools.h"
+#include "tests/support/time_parts.h"
 
 namespace kvsim::testing::KVSIM_FILE {
 namespace {
@@ -26,8 +27,9 @@ RC_GTEST_PROP(PoolsProperty, EveryRequestFinishesAndNothingIsLost, ()) {
   }
   RC_ASSERT(on_paths == m.completed);
   RC_ASSERT(tokens == m.output_tokens);
-  const double parts = m.hbm_bound_s + m.compute_bound_s + m.link_bound_s + m.idle_s;
+  const double parts = m.busy_s + m.link_bound_s + m.front_end_s + m.idle_s;
   RC_ASSERT(std::abs(parts - m.capacity_s) < 1e-6 * (1 + m.capacity_s));
+  RC_ASSERT(m.capacity_s == 0 || std::abs(testing::sum_of_shares(serving::bottleneck(m)) - 1) < 1e-6);
 }
 
 }  // namespace

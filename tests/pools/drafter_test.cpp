@@ -51,7 +51,7 @@ TEST(PoolsDrafter, OneLocalNodeIsAReplica) {
     EXPECT_EQ(node.ttft_s.mean(), replica.ttft_s.mean()) << decode;
     EXPECT_EQ(node.tpot_s.max(), replica.tpot_s.max()) << decode;
     EXPECT_EQ(node.e2e_s.mean(), replica.e2e_s.mean()) << decode;
-    EXPECT_EQ(node.hbm_bound_s, replica.hbm_bound_s) << decode;
+    EXPECT_EQ(node.bound_s, replica.bound_s) << decode;
   }
 }
 

@@ -203,8 +203,8 @@ TEST(Decision, WithoutAnExplanationTheRunsSayWhereTheirTimeWent) {
   const Fact f = only({compare_document({run_document()})}, kWhatBinds);
   EXPECT_EQ(f.answer, "HBM bandwidth");
   EXPECT_TRUE(says(f,
-                   "Under full_kv the GPUs' time went to HBM bandwidth (60.0 %), compute (10.0 %), waiting for a "
-                   "link (20.0 %), idling (10.0 %)."))
+                   "Under full_kv the GPUs' time went to HBM bandwidth (60.0 %, twice it +43 %), compute (10.0 %, "
+                   "twice it +5 %), waiting for a link (20.0 %, twice it +11 %), idling (10.0 %)."))
       << f.detail;
 }
 

@@ -29,7 +29,8 @@ Json run_document(const std::string& policy, double tokens_per_s) {
   d["latency_s"] = {{"ttft", latency(0.5)}, {"tpot", latency(0.02)}, {"e2e", latency(2)}};
   d["slo"] = {{"attainment", 0.99}, {"goodput_requests_per_s", 1.5}};
   d["quality"] = {{"mean_score", 1.0}, {"lossless", true}};
-  d["gpu"] = {{"bound_by", {{"hbm_bandwidth", 0.6}, {"compute", 0.1}, {"link", 0.2}, {"idle", 0.1}}}};
+  d["gpu"] = {{"bound_by", {{"hbm_bandwidth", 0.6}, {"compute", 0.1}, {"link", 0.2}, {"idle", 0.1}}},
+              {"twice", {{"hbm_bandwidth", 0.43}, {"compute", 0.05}, {"link", 0.11}}}};
   d["confidence"] = {{"throughput.output_tokens_per_s", {{"half_width_95", 10}}}};
   d["details"] = {{"policies", {{"asked", policy}}}, {"measured_s", 60}, {"replications", 1}};
   return d;

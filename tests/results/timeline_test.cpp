@@ -69,7 +69,7 @@ TEST_P(TimelineOf, HasGpuSharesThatMakeUpThoseOfTheResult) {
   // An iteration that is under way when the measured time begins or ends may be split in another way.
   const double iteration = 2 * r.measured.iteration_s.max() / 30;
   const Json& bound = doc["gpu"]["bound_by"];
-  for (const char* part : {"hbm_bandwidth", "compute"}) {
+  for (const char* part : {"hbm_bandwidth", "compute", "fixed"}) {
     EXPECT_NEAR(mean(gpu[part], first), bound[part].get<double>(), iteration) << part;
   }
   const double waiting = mean(gpu["link"], first), idle = mean(gpu["idle"], first);

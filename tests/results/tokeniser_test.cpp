@@ -20,7 +20,7 @@ const Sets kEngine{"decode={policy: full_kv}", "schedule={policy: fcfs, engine: 
 results::Outcome tokenising(const scenario::Scenario& scenario, double share) {
   serving::Measurements m;
   m.measured_s = m.capacity_s = m.tokenisers_s = 10;
-  m.hbm_bound_s = 8;
+  m.busy_s = m.bound_s[static_cast<std::size_t>(models::Resource::hbm_bandwidth)] = 8;
   m.tokenising_s = share * m.tokenisers_s;
   return outcome_of(scenario, m);
 }
@@ -63,7 +63,7 @@ TEST(Tokeniser, BindsACapacityWhereItNeverRestsAndAQueueLimitsIt) {
   c.probes[0].rate = 1;
   c.probes[0].meets = c.probes[0].passes = true;
   c.probes[0].tokeniser_busy = 0.97;
-  c.probes[0].bound_by.hbm_bandwidth = 0.8;
+  c.probes[0].bound_by.hbm_bandwidth.share = 0.8;
   c.probes[1].rate = 2;
   c.probes[1].meets = true;
   c.probes[1].unsteady = "the queue grows";

@@ -200,7 +200,7 @@ TEST(Merge, KeepsTheConservationLaws) {
   }
   EXPECT_EQ(sum.arrived, sum.completed + sum.refused + sum.running);
   EXPECT_EQ(sum.drafted_tokens, sum.accepted_tokens + sum.rejected_tokens);
-  const double parts = sum.hbm_bound_s + sum.compute_bound_s + sum.link_bound_s + sum.idle_s;
+  const double parts = sum.busy_s + sum.link_bound_s + sum.front_end_s + sum.idle_s;
   EXPECT_NEAR(parts, sum.capacity_s, 1e-9 * sum.capacity_s);
   EXPECT_EQ(sum.completed_measured, sum.e2e_s.count());
 }

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "sim/engine/trace.h"
+#include "sim/serving/bottleneck.h"
 #include "tests/scenario/summary.h"
 #include "tests/support/pools_scenario.h"
 #include "tests/support/random_pools.h"
@@ -46,8 +47,9 @@ std::string over_time(scenario::Scenario s, bool stretches) {
   const serving::SimulationOutcome outcome = planner::simulate_replication(s, 0, options);
   std::string all = summary(outcome.measured);
   for (const serving::LoadSample& at : outcome.timeline.samples) {
-    all += fmt::format("{} {} {} {} {} {} {}\n", at.running, at.waiting, at.kv_bytes, at.gpu.hbm_bandwidth.ns,
-                       at.gpu.compute.ns, at.gpu.link.ns, at.gpu.idle.ns);
+    all += fmt::format("{} {} {}", at.running, at.waiting, at.kv_bytes);
+    for (const serving::TimePartName& part : serving::kTimeParts) all += fmt::format(" {}", part.seconds(at.gpu));
+    all += "\n";
   }
   return all;
 }

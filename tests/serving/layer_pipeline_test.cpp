@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -171,6 +173,26 @@ RC_GTEST_PROP(LayerPipelineProperty, ShorterFetchesAreNeverSlower, ()) {
   const Outcome a = Machine(link(5, 3), config, true, slow).run();
   const Outcome b = Machine(link(5, 3), config, true, fast).run();
   for (std::size_t i = 0; i < a.ends.size(); ++i) RC_ASSERT(b.ends[i] <= a.ends[i]);
+}
+
+// A step behind many like it takes what the formula says, to the rounding of its times.
+RC_GTEST_PROP(LayerPipelineProperty, AStepAmongStepsLikeItTakesTheStatedTime, ()) {
+  LayerPipelineConfig config;
+  config.layers = *rc::gen::inRange<std::int64_t>(2, 14);
+  config.fetches = *rc::gen::element(FetchTime::next_step, FetchTime::next_layers, FetchTime::on_demand);
+  config.layers_ahead = *rc::gen::inRange<std::int64_t>(1, std::min<std::int64_t>(config.layers, 3) + 1);
+  const LayerStep s = step_of(*rc::gen::inRange<std::int64_t>(0, 60), *rc::gen::inRange<std::int64_t>(0, 90),
+                              *rc::gen::inRange<std::int64_t>(1, 120), *rc::gen::inRange<std::int64_t>(0, 300),
+                              *rc::gen::inRange<std::int64_t>(1, 500));
+  const Outcome o = Machine(link(), config, true, std::vector<Turn>(400, Turn{s})).run();
+  constexpr std::int64_t kCycle = 50;  // steps; some cycles of lengths are longer than a step
+  const double mean_ns = static_cast<double>(o.ends.back() - o.ends[o.ends.size() - 1 - kCycle]) / kCycle;
+  const double fetch_ns = static_cast<double>(s.fetch_bytes);  // at 1 GB/s
+  const double stated_ns = 1e9 * serving::steady_step_s(config, s, fetch_ns / 1e9, 1);
+  const bool approximate = config.fetches == FetchTime::next_layers && config.layers_ahead > 1;
+  const double layer_ns = static_cast<double>((s.before + s.attention + s.after).ns);
+  const double within = approximate ? static_cast<double>(config.layers_ahead) * std::max(layer_ns, fetch_ns) : 0;
+  RC_ASSERT(std::abs(stated_ns - mean_ns) <= within + 1e-3 * mean_ns);
 }
 
 TEST(LayerPipeline, AFetchThatFitsIntoAStepIsHidden) {

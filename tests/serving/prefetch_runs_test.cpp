@@ -74,7 +74,7 @@ RC_GTEST_PROP(PrefetchRunsProperty, EveryRequestFinishesAndNothingIsOverCommitte
   RC_ASSERT(m.completed + m.refused == 30U);
   RC_ASSERT(m.direct_tokens == m.output_tokens);
   RC_ASSERT(m.hbm_reserved_peak_bytes <= r.capacity.bytes + r.capacity.weights_bytes);
-  const double parts = m.hbm_bound_s + m.compute_bound_s + m.link_bound_s + m.idle_s;
+  const double parts = m.busy_s + m.link_bound_s + m.front_end_s + m.idle_s;
   RC_ASSERT(std::abs(parts - m.capacity_s) < 1e-6 * (1 + m.capacity_s));
   RC_ASSERT(m.fetch.unused_bytes <= m.fetch.bytes);
 }

@@ -13,6 +13,7 @@
 #include "tools/report/words.h"
 #include "tools/results/capacity.h"
 #include "tools/results/numbers.h"
+#include "tools/results/time_account.h"
 
 namespace kvsim::report {
 namespace {
@@ -201,20 +202,29 @@ Fact bound_by(const Simulated& run) {
     }
   }
   constexpr double half = 0.5;
-  Fact f{kWhatBinds, share >= half ? factor_name(most) : "no single resource", "", "binding"};
+  Fact f{kWhatBinds,
+         share < 0 || share >= half ? factor_name(most) : "several resources, most of all " + factor_name(most), "",
+         "binding"};
   if (most == "idle") f.answer = "nothing: the load leaves the GPUs idle much of the time";
   f.detail = fmt::format("Under {} the GPUs' time went to", run.policy);
   const char* separator = " ";
-  for (const auto& [key, name] : {std::pair{"hbm_bandwidth", "HBM bandwidth"},
-                                  {"compute", "compute"},
-                                  {"link", "waiting for a link"},
-                                  {"idle", "idling"}}) {
-    const double part = number_or_nan(run.result, {"gpu", "bound_by", key});
+  bool gains = false;
+  for (const serving::TimePartName& of : serving::kTimeParts) {
+    const double part = number_or_nan(run.result, {"gpu", "bound_by", of.key});
     if (!(part >= 0.0005)) continue;
-    f.detail += fmt::format("{}{} ({})", separator, name, results::percent(part));
+    const std::string gain = results::gain_text(number_or_nan(run.result, {"gpu", "twice", of.key}));
+    gains = gains || !gain.empty();
+    f.detail += fmt::format("{}{} ({}{})", separator, time_part_name(of.key), results::percent(part),
+                            gain.empty() ? "" : ", twice it " + gain);
     separator = ", ";
   }
   f.detail += ".";
+  if (gains) f.detail += "\nBehind a share stands what twice the resource would add to the tokens/s of a closed loop.";
+  if (const double launched = number_or_nan(run.result, {"iterations", "launched"}); launched > 0) {
+    f.detail +=
+        fmt::format("\n{} of {} iterations had more tokens than captured ones have and were launched kernel by kernel.",
+                    results::figure(launched), results::figure(number_or_nan(run.result, {"iterations", "count"})));
+  }
   add_tokeniser(f, number_or_nan(run.result, {"tokeniser", "busy_fraction"}));
   const double shortage = number_or_nan(run.result, {"details", "short_of_gpu_memory"});
   if (shortage > 0.05) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "models/schema/units.h"
+#include "sim/serving/bottleneck.h"
 #include "tools/report/best_policy.h"
 #include "tools/report/parts.h"
 #include "tools/report/report.h"
@@ -16,9 +17,6 @@
 
 namespace kvsim::report {
 namespace {
-
-constexpr std::array<std::pair<const char*, const char*>, 4> kCauses{
-    {{"hbm_bandwidth", "HBM bandwidth"}, {"compute", "compute"}, {"link", "a link"}, {"idle", "nothing: idle"}}};
 
 std::string change_text(double relative, double half) {
   if (!std::isfinite(relative)) return "-";
@@ -84,11 +82,13 @@ Table margins(const Json& explanation) {
 
 Table time_shares(const Json& explanation) {
   Table t = table("Where the time goes", {{"share of"}, {"what"}, {"share", true}});
-  const auto add = [&](const char* of, const char* what, Path path) {
+  const auto add = [&](const char* of, const std::string& what, Path path) {
     const double share = number_or_nan(explanation, path);
     if (std::isfinite(share)) t.rows.push_back({of, what, cell(share, results::percent)});
   };
-  for (const auto& [key, name] : kCauses) add("GPU time bound by", name, {"binding", "time_shares", key});
+  for (const serving::TimePartName& part : serving::kTimeParts) {
+    add("GPU time bound by", time_part_name(part.key), {"binding", "time_shares", part.key});
+  }
   add("time in which", "the next request or reload found no room in GPU memory", {"binding", "short_of_gpu_memory"});
   add("link time in use", "host to GPU", {"utilisation", "host_to_gpu"});
   add("link time in use", "GPU to host", {"utilisation", "gpu_to_host"});
@@ -112,9 +112,9 @@ Plot by_policy(const std::vector<Simulated>& runs, const std::string& id) {
                 .parts = {},
                 .print = results::percent,
                 .of = [](const Json& result, std::size_t part) {
-                  return number_or_nan(result, {"gpu", "bound_by", kCauses[part].first});
+                  return number_or_nan(result, {"gpu", "bound_by", serving::kTimeParts[part].key});
                 }};
-  for (const auto& [key, name] : kCauses) stacks.parts.emplace_back(name);
+  for (const serving::TimePartName& part : serving::kTimeParts) stacks.parts.emplace_back(time_part_name(part.key));
   return stacked(runs, std::move(stacks));
 }
 

@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 
 #include "models/schema/units.h"
+#include "sim/serving/bottleneck.h"
 #include "tools/report/best_policy.h"
 #include "tools/report/parts.h"
 #include "tools/report/report.h"
+#include "tools/report/words.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::report {
@@ -163,13 +165,11 @@ void add(Section& s, const Simulated& run, std::size_t index, const std::string&
   const auto id = [index](const char* name) { return numbered(name, index); };
 
   std::vector<Line> gpu;
-  constexpr std::array<std::pair<const char*, const char*>, 4> causes{{{"hbm_bandwidth", "bound by HBM bandwidth"},
-                                                                       {"compute", "bound by compute"},
-                                                                       {"link", "waiting for a link"},
-                                                                       {"idle", "idle"}}};
-  for (const auto& [key, label] : causes) {
-    std::vector<double> values = numbers(t, {"gpu", key});
-    if (!values.empty()) gpu.push_back({label, std::move(values)});
+  for (const serving::TimePartName& part : serving::kTimeParts) {
+    std::vector<double> values = numbers(t, {"gpu", part.key});
+    if (std::any_of(values.begin(), values.end(), [](double share) { return share > 0; })) {
+      gpu.push_back({time_part_name(part.key), std::move(values)});
+    }
   }
   if (!gpu.empty()) {
     s.add(

@@ -130,9 +130,18 @@ std::string factor_name(std::string_view key) {
   if (key == "link_bandwidth") return "link bandwidth (host to GPU)";
   if (key == "agreement") return "agreement of the drafts";
   if (key == "context") return "context length";
+  if (key == "launches") return "launching kernels";
+  if (key == "host") return "scheduling on the CPU";
+  if (key == "fixed") return "fixed times of kernels";
+  if (key == "front_end") return "the front end (turning prompts into tokens)";
   std::string name(key);
   for (char& c : name) c = c == '_' ? ' ' : c;
   return name;
+}
+
+std::string time_part_name(std::string_view key) {
+  if (key == "link") return "waiting for a link";
+  return key == "idle" ? "idling" : factor_name(key);
 }
 
 std::string explained_plan(const Json& explanation) {

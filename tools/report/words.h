@@ -45,5 +45,7 @@ namespace kvsim::report {
 
 /// "hbm_capacity" as people say it.
 [[nodiscard]] std::string factor_name(std::string_view key);
+/// A part of the GPUs' time (serving::kTimeParts), as time that goes to it.
+[[nodiscard]] std::string time_part_name(std::string_view key);
 
 }  // namespace kvsim::report

@@ -120,7 +120,7 @@ const Fields<BacktestPoint>& figure_fields() {
        {kShare, "share of the GPUs' time whose length arithmetic decided"},
        predicted_figure(&Prediction::compute)},
       {"overhead",
-       {kShare, "share of the GPUs' time that iterations take beside their kernels; a part of the two"},
+       {kShare, "share of the GPUs' time that iterations take beside their kernels: scheduling, sampling, launching"},
        predicted_figure(&Prediction::overhead)},
       {"memory_short",
        {kShare, "share of the GPUs' time in which a request waited for GPU memory"},

@@ -6,6 +6,7 @@
 #include "tools/results/metrics/metric.h"
 #include "tools/results/provenance.h"
 #include "tools/results/scenario_words.h"
+#include "tools/results/time_account.h"
 
 namespace kvsim::results {
 namespace {
@@ -177,13 +178,7 @@ bool sustains(const Configuration& c) {
 
 std::vector<ConfigurationPart> configuration_parts() {
   using Of = Field<Configuration>;
-  using planner::capacity::BoundBy;
   using planner::capacity::RunLength;
-  const Fields<BoundBy> bound_fields{
-      {"hbm_bandwidth", {kShare, "time bound by the bandwidth of GPU memory"}, &BoundBy::hbm_bandwidth},
-      {"compute", {kShare, "time bound by compute"}, &BoundBy::compute},
-      {"link", {kShare, kLower, "time bound by links"}, &BoundBy::link},
-      {"idle", {kShare, kLower, "time without work"}, &BoundBy::idle}};
   const Fields<RunLength> run_fields{
       {"warmup_s", {kSeconds, "simulated time that is not judged"}, &RunLength::warmup_s},
       {"judged_s", {kSeconds, "simulated time whose arrivals are judged"}, &RunLength::judged_s}};
@@ -223,7 +218,10 @@ std::vector<ConfigurationPart> configuration_parts() {
         Of::values("fallbacks[]", {kText, "a figure that had to be replaced"}, &Configuration::fallbacks)}},
       {{Of::part(
             "bound_by", "what the time of the replicas went to; the shares add up to 1",
-            [](const Configuration& c) { return &c.sustained()->bound_by; }, bound_fields),
+            [](const Configuration& c) { return &c.sustained()->bound_by; }, time_share_fields()),
+        Of::part(
+            "twice", "what twice of each would bring: throughput over that as it is, less 1, to first order",
+            [](const Configuration& c) { return &c.sustained()->bound_by; }, time_gain_fields()),
         {"tokeniser_busy?",
          {kShare, "share of the time in which the thread that turns a replica's prompts into tokens was at work"},
          [](const Configuration& c) {

@@ -8,11 +8,11 @@
 #include "sim/serving/simulation.h"
 #include "tools/results/capacity.h"
 #include "tools/results/provenance.h"
+#include "tools/results/time_account.h"
 
 namespace kvsim::results {
 namespace {
 
-using planner::capacity::BoundBy;
 using planner::capacity::CapacityPlan;
 using planner::capacity::Configuration;
 using planner::capacity::Fleet;
@@ -29,12 +29,16 @@ double replicas_of(const Configuration& c) {
 
 /// "compute 78 %": what most of the busy time was bound by; the thread that tokenises, where it never rests.
 std::string binding(const Probe& p) {
-  if (p.tokeniser_busy >= serving::kThreadBinds) return fmt::format("tokeniser {:.0f} %", p.tokeniser_busy * 100);
-  const BoundBy& b = p.bound_by;
-  const std::pair<const char*, double> parts[] = {{"HBM", b.hbm_bandwidth}, {"compute", b.compute}, {"link", b.link}};
-  const auto& most = *std::max_element(std::begin(parts), std::end(parts),
-                                       [](const auto& a, const auto& c) { return a.second < c.second; });
-  return fmt::format("{} {:.0f} %", most.first, most.second * 100);
+  if (p.tokeniser_busy >= serving::kThreadBinds) return bound_text("tokeniser", p.tokeniser_busy);
+  const serving::TimePartName& most = largest_part(p.bound_by, false);
+  return bound_text(most.name, (p.bound_by.*most.part).share);
+}
+
+/// "+41 %": what twice of that would bring.
+std::string twice(const Probe& p) {
+  if (p.tokeniser_busy >= serving::kThreadBinds) return gain_text(p.bound_by.front_end.gain);
+  const serving::TimePartName& most = largest_part(p.bound_by, false);
+  return most.more.empty() ? "" : gain_text((p.bound_by.*most.part).gain);
 }
 
 std::string limit_of(const Configuration& c) {
@@ -99,7 +103,7 @@ Table sustained_table(std::string title, const Fields<Configuration>& fields, co
 Table rate_table(const CapacityPlan& plan) {
   const bool placement = with_placement(plan);
   Fields<Configuration> fields = name_fields(plan);
-  append(fields, placement ? without(rate_fields(), {"per GPU", "tokens/s", "bound by"})
+  append(fields, placement ? without(rate_fields(), {"per GPU", "tokens/s", "bound by", "twice it"})
                            : without(rate_fields(), {"TTFT mean"}));
   if (placement && plan.ranked_by_price && !plan.request.rate && plan.configurations.size() > 1) {
     fields.push_back(cheapest_field(plan));
@@ -258,6 +262,7 @@ const Fields<Configuration>& rate_fields() {
        kProbeNoTpot},
       {kOnPages, "limit", limit_of},
       {kOnPages, "bound by", [](const Configuration& c) { return c.sustained() ? binding(*c.sustained()) : "-"; }},
+      {kOnPages, "twice it", [](const Configuration& c) { return c.sustained() ? twice(*c.sustained()) : "-"; }},
       {kOnPages, "$/h", at_rate([](const auto& c, const Probe&) { return c.cost.total().value_or(kNone); }), dollars},
       {kOnPages, "$/1M", at_rate([](const auto& c, const Probe&) { return c.usd_per_million.value_or(kNone); }),
        dollars}};

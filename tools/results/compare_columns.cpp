@@ -11,6 +11,7 @@
 #include "tools/results/numbers.h"
 #include "tools/results/result_document.h"
 #include "tools/results/scenario_words.h"
+#include "tools/results/time_account.h"
 
 namespace kvsim::results {
 namespace {
@@ -318,6 +319,32 @@ std::vector<Column> columns_of(const Comparison& comparison) {
       break;
   }
   return policy_columns(comparison);
+}
+
+std::vector<Column> time_columns(const Outcomes& all) {
+  constexpr std::size_t kMost = 6;         // which fit a page beside the names
+  constexpr double kPrintedAsOne = 0.005;  // of percent
+  std::vector<serving::Bottleneck> accounts;
+  for (const Outcome& o : all) accounts.push_back(serving::bottleneck(o.result.measured));
+  std::vector<std::pair<double, const serving::TimePartName*>> parts;
+  for (const serving::TimePartName& part : serving::kTimeParts) {
+    double most = 0;
+    for (const serving::Bottleneck& b : accounts) most = std::max(most, (b.*part.part).share);
+    if (most >= kPrintedAsOne) parts.emplace_back(most, &part);
+  }
+  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  parts.resize(std::min(parts.size(), kMost));
+  std::vector<Column> columns;
+  for (const auto& [most, part] : parts) {
+    Column& c = columns.emplace_back(Column{std::string(part->name), "", Better::neither, Kind::plain, {}, {}});
+    for (const serving::Bottleneck& b : accounts) {
+      const auto& [share, gain] = b.*part->part;
+      c.values.push_back(share);
+      c.cells.push_back(fmt::format("{:.0f} %", share * 100));
+      if (!part->more.empty()) c.cells.back() += " " + gain_text(gain);
+    }
+  }
+  return columns;
 }
 
 std::vector<std::string> column_notes(const Comparison& comparison) {

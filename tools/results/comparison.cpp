@@ -338,7 +338,13 @@ Page compare_page(const Comparison& comparison, bool timing, Labels labels) {
   for (const Column& column : columns) marks.push_back(marks_of(column, rows));
   // Names of prefill policies are short enough to stand whole.
   const bool whole_names = first.scenario.workload.chunks.has_value();
-  page.tables = {policy_table(outcomes, columns, marks, whole_names ? Labels::full : labels)};
+  if (whole_names) labels = Labels::full;
+  page.tables = {policy_table(outcomes, columns, marks, labels)};
+  if (const std::vector<Column> times = time_columns(outcomes); !times.empty()) {
+    const std::vector<std::vector<Mark>> unmarked(times.size(), std::vector<Mark>(outcomes.size()));
+    page.tables.push_back(policy_table(outcomes, times, unmarked, labels));
+    page.tables.back().title = "Share of the GPUs' time, and tokens/s that twice of it would add in a closed loop";
+  }
   page.lists = {columns_list(comparison, marks), policies_left_out(comparison), prices(comparison)};
   for (List& list : caveats(outcomes)) page.lists.push_back(std::move(list));
   return page;

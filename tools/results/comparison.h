@@ -69,6 +69,8 @@ KeyList comparison_keys();
 
 /// All but the policy's name, in the order of the table.
 [[nodiscard]] std::vector<Column> columns_of(const Comparison& comparison);
+/// The parts of the GPUs' time that matter under some policy, largest first: share, and what twice of it would bring.
+[[nodiscard]] std::vector<Column> time_columns(const std::vector<Outcome>& outcomes);
 /// What they mean, without their marks.
 [[nodiscard]] std::vector<std::string> column_notes(const Comparison& comparison);
 

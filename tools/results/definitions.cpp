@@ -17,7 +17,7 @@ struct Definition {
   std::string_view metric = {};  ///< the row with this key
 };
 
-constexpr std::array<Definition, 25> kOfAll{{
+constexpr std::array<Definition, 26> kOfAll{{
     {"units", "seconds, bytes, tokens, nats; *_per_s are per second of simulated measured time, unless they say wall"},
     {"measured",
      "everything but the counts under requests and preemptions is of the measured time, which begins after the "
@@ -48,8 +48,14 @@ constexpr std::array<Definition, 25> kOfAll{{
      "means over time and replicas: streaming is reserved for full KV on its way or there for a verification, resident "
      "is what else is reserved"},
     {"bound_by",
-     "shares of the replicas' time; an iteration counts whole for what decided most of its kernels' time, memory "
-     "bandwidth or arithmetic; link: nothing could run until a transfer arrived; idle: nothing to do"},
+     "shares of the replicas' time, which add up to 1; of an iteration each resource has the share that shrinks with "
+     "it, "
+     "and what no resource shortens is fixed; link: nothing could run until a transfer arrived; front_end: nothing to "
+     "do "
+     "while every thread that turns prompts into tokens was at work; idle: nothing to do"},
+    {"twice",
+     "output tokens/s with twice the resource over those as it is, less 1, in a closed loop and to first order: each "
+     "iteration's time is worked out anew with it"},
     {"links",
      "utilisation: share of time in which at least one transfer was on the link; mean_wait_s: from a transfer's "
      "request to its start"},

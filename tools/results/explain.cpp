@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/serving/bottleneck.h"
 #include "tools/results/fields.h"
 
 namespace kvsim::results {
@@ -28,16 +29,18 @@ constexpr double kPercent = 100;
 constexpr const char* kOneObservation = "an interval needs two observations";
 constexpr const char* kOfTheTime = "of the time";
 
-const Fields<TimeShares> kShareFields{
-    {"hbm_bandwidth",
-     {kShare, "time of the GPUs bound by HBM bandwidth"},
-     "bound by HBM bandwidth",
-     &TimeShares::hbm_bandwidth},
-    {"compute", {kShare, "time of the GPUs bound by compute"}, "bound by compute", &TimeShares::compute},
-    {"link", {kShare, kLower, "time of the GPUs that wait for a link"}, "bound by link", &TimeShares::link},
-    {"idle", {kShare, kLower, "time of the GPUs without work"}, "idle", &TimeShares::idle},
-    {kOnPages, "short of GPU memory", &TimeShares::short_of_memory, percent, "",
-     "beside the others: the next request or a reload would find no room"}};
+Fields<TimeShares> share_fields() {
+  Fields<TimeShares> fields;
+  for (const serving::TimePartName& part : serving::kTimeParts) {
+    fields.push_back({std::string(part.key),
+                      {kShare, fmt::format("share of the GPUs' time {}", part.time)},
+                      std::string(part.name),
+                      [&part](const TimeShares& t) { return (t.of.*part.part).share; }});
+  }
+  fields.push_back({kOnPages, "short of GPU memory", &TimeShares::short_of_memory, percent, "",
+                    "beside the others: the next request or a reload would find no room"});
+  return fields;
+}
 
 double hbm_peak(const Utilisation& u) {
   return share(u.hbm_peak_bytes, u.hbm_bytes);
@@ -288,7 +291,7 @@ Fields<Explanation> binding_fields() {
            &E::half_width_95,
            kOneObservation},
           {"replications", {kCount, "replications of each simulation"}, &E::replications},
-          Field<E>::part("time_shares", "what the GPUs' time goes into", &E::shares, kShareFields),
+          Field<E>::part("time_shares", "what the GPUs' time goes into", &E::shares, share_fields()),
           {"short_of_gpu_memory",
            {kShare, kLower, "time in which the next request or a reload would find no room"},
            [](const E& e) { return e.shares.short_of_memory; }}};
@@ -326,7 +329,7 @@ Page explain_page(const Explanation& e) {
                   plan_text(e.plan), figure(e.tokens_per_s), plus_minus(e.half_width_95), e.replications)};
   page.tables = {
       table_of(fmt::format("Tokens/s with {:g} % more", Elasticity::kStep * kPercent), elasticity_fields(), by_size(e)),
-      figures_of("Time of the GPUs", kShareFields, e.shares),
+      figures_of("Time of the GPUs", share_fields(), e.shares),
       figures_of("Utilisation", kUtilisationFields, e.utilisation),
       stall_table(e.stalls),
       margin_table(e),

@@ -13,6 +13,7 @@
 #include "tools/results/provenance.h"
 #include "tools/results/scenario_words.h"
 #include "tools/results/stated_error.h"
+#include "tools/results/time_account.h"
 
 namespace kvsim::results {
 namespace {
@@ -190,10 +191,19 @@ Table memory(const Outcome& outcome, const Figures& f) {
 Table gpu_time(const scenario::Scenario& scenario, const Figures& f) {
   Table t = key_figures("GPU time");
   t.rows.push_back({"busy", f.text("gpu.busy_fraction")});
-  t.rows.push_back({"bound by HBM", f.text("gpu.bound_by.hbm_bandwidth")});
-  t.rows.push_back({"bound by compute", f.text("gpu.bound_by.compute")});
-  t.rows.push_back({"bound by link", f.text("gpu.bound_by.link")});
-  t.rows.push_back({"idle", f.text("gpu.bound_by.idle")});
+  constexpr double kShown = 0.0005;  // less would be printed as nothing
+  for (const serving::TimePartName& part : serving::kTimeParts) {
+    if (!(f.at(fmt::format("gpu.bound_by.{}", part.key)) >= kShown)) continue;
+    const std::string twice =
+        part.more.empty() ? "" : "twice it: " + gain_text(f.at(fmt::format("gpu.twice.{}", part.key))) + " tokens/s";
+    t.rows.push_back({std::string(part.name), f.text(fmt::format("gpu.bound_by.{}", part.key)), "", twice});
+  }
+  if (f.at("iterations.launched") > 0) {
+    t.rows.push_back(
+        {"launched kernel by kernel", f.text("iterations.launched"), "",
+         fmt::format("of {} iterations: more than the {} tokens that captured ones have", f.text("iterations.count"),
+                     whole(scenario.serving.cluster.profile.captured_tokens))});
+  }
   if (kTokenises.holds(scenario)) {
     t.rows.push_back({"tokenising thread busy", f.text("tokeniser.busy_fraction"), "",
                       "beside the others; one prompt after another"});
@@ -272,7 +282,7 @@ std::vector<List> caveats(const std::vector<Outcome>& outcomes) {
     if (sketched[i].empty()) continue;
     add_new(percentiles.items, alike || outcomes[i].policy.empty() ? "" : outcomes[i].policy + ": ", {sketched[i]});
   }
-  return {{"How sure", how_sure(outcomes)}, assumptions, fallbacks, refusals, percentiles, remarks};
+  return {{"How sure", how_sure(outcomes)}, assumptions, remarks, fallbacks, refusals, percentiles};
 }
 
 Page run_page(const Outcome& outcome, bool timing) {

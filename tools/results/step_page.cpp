@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/kernels/step_account.h"
 #include "models/kernels/step_time.h"
 #include "models/schema/error.h"
 #include "models/workload/distributions.h"
@@ -14,6 +15,7 @@
 #include "sim/serving/step_parts.h"
 #include "tools/results/documents.h"
 #include "tools/results/provenance.h"
+#include "tools/results/time_account.h"
 
 namespace kvsim::results {
 namespace {
@@ -125,6 +127,12 @@ const Fields<StepReport>& step_fields() {
       {"chunk_tokens", {kTokens, "of a prompt beside them"}, &R::chunk},
       {"seconds", {kSeconds, kLower, "time of the step: the sum of its operators, in their order"}, &R::seconds},
       F::list("operators", "what the step consists of", &R::operators, operator_fields()),
+      F::part("bound_by", "what decides the step's time; the shares add up to 1", &R::bound_by, time_share_fields()),
+      F::part("twice", "what twice of each would bring: steps a second over those as it is, less 1", &R::bound_by,
+              time_gain_fields()),
+      {"launched_kernel_by_kernel",
+       {kTruth, "whether it has more tokens than captured steps have, which takes time to launch"},
+       &R::launched_for_size},
       F::values("fallbacks[]", {kText, "a figure that had to be replaced, in words"}, &R::fallbacks)};
   return fields;
 }
@@ -167,9 +175,11 @@ StepReport step_report(const scenario::Scenario& scenario, const StepQuestion& q
   report.operators = models::step_operators(machine.gpu, serving::interconnect(machine), machine.profile, c.model,
                                             machine.parallel, work);
   for (const StepOperator& o : report.operators) report.seconds += o.seconds;
-  report.fallbacks =
-      models::StepTimer(machine.gpu, serving::interconnect(machine), machine.profile, c.model, machine.parallel)
-          .fallbacks();
+  const models::StepTimer timer(machine.gpu, serving::interconnect(machine), machine.profile, c.model,
+                                machine.parallel);
+  report.fallbacks = timer.fallbacks();
+  report.bound_by = serving::bottleneck(models::StepAccounts(timer).of(work));
+  report.launched_for_size = timer.launched_for_size(work);
   report.what = fmt::format("{} {}{} over {} of KV each", counted(batch, "request"),
                             decode.verifies ? "draft" : "decode", batch == 1 ? "s" : "", counted(context, "token"));
   if (decode.reads_compressed) {
@@ -206,7 +216,17 @@ Page step_page(const StepReport& report) {
     page.subtitle.push_back(
         "Errors of forms are the median and the 90th percentile of |predicted / measured - 1| on the machine's rows.");
   }
-  page.tables = {table_of("Operators", operator_fields(), report.operators)};
+  if (report.launched_for_size) {
+    page.subtitle.emplace_back("It has more tokens than captured steps have: every kernel is launched by itself.");
+  }
+  Table binds{"What decides the step's time", {"", "share", "twice it"}, {Align::left, Align::right, Align::right}, {}};
+  for (const serving::TimePartName& name : serving::kTimeParts) {
+    const serving::TimePart& part = report.bound_by.*name.part;
+    constexpr double kShown = 0.0005;  // less would be printed as nothing
+    if (!(part.share >= kShown)) continue;
+    binds.rows.push_back({std::string(name.name), percent(part.share), name.more.empty() ? "" : gain_text(part.gain)});
+  }
+  page.tables = {table_of("Operators", operator_fields(), report.operators), std::move(binds)};
   List sources{"Where the times come from", {}};
   for (const StepOperator& o : report.operators) {
     if (!o.source.reference.empty()) sources.items.push_back(fmt::format("{}: {}", o.name, o.source.reference));

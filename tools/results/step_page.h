@@ -8,6 +8,7 @@
 
 #include "models/kernels/step_operators.h"
 #include "sim/scenario/scenario.h"
+#include "sim/serving/bottleneck.h"
 #include "tools/results/fields.h"
 #include "tools/results/table.h"
 
@@ -31,6 +32,8 @@ struct StepReport {
   std::int64_t chunk = 0;
   double seconds = 0;
   std::vector<models::StepOperator> operators;
+  serving::Bottleneck bound_by;
+  bool launched_for_size = false;  ///< models::StepTimer::launched_for_size()
   std::vector<std::string> fallbacks;
 };
 

@@ -11,6 +11,7 @@
 
 #include "tools/results/metrics.h"
 #include "tools/results/numbers.h"
+#include "tools/results/time_account.h"
 
 namespace kvsim::results {
 namespace {
@@ -34,23 +35,26 @@ bool has_column(std::string_view metric) {
   return std::find(shown.begin(), shown.end(), metric) != shown.end();
 }
 
-/// What most of the GPUs' time was bound by; the thread that tokenises, where it never rests.
-std::string binding(const FigureTable& figures, std::size_t row) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> causes{
-      {{"hbm_bandwidth", "HBM"}, {"compute", "compute"}, {"link", "link"}, {"idle", "idle"}}};
+/// A Binding names what most of the GPUs' time went to, and what twice of it would bring. It is the thread that
+/// tokenises, where that never rests.
+struct Binding {
+  std::string text = "-", twice;
+};
+
+Binding binding(const FigureTable& figures, std::size_t row) {
+  const auto gain = [&](std::string_view key) { return gain_text(figures.at(row, fmt::format("gpu.twice.{}", key))); };
   if (const double busy = figures.at(row, "tokeniser.busy_fraction"); busy >= serving::kThreadBinds) {
-    return fmt::format("tokeniser {:.0f} %", busy * 100);
+    return {bound_text("tokeniser", busy), gain("front_end")};
   }
-  double most = -1;
-  std::string_view name;
-  for (const auto& [key, word] : causes) {
-    const double share = figures.at(row, fmt::format("gpu.bound_by.{}", key));
-    if (share > most) {
-      most = share;
-      name = word;
-    }
+  Binding most;
+  double largest = -1;
+  for (const serving::TimePartName& part : serving::kTimeParts) {
+    const double share = figures.at(row, fmt::format("gpu.bound_by.{}", part.key));
+    if (!(share > largest)) continue;
+    largest = share;
+    most = {bound_text(part.name, share), part.more.empty() ? "" : gain(part.key)};
   }
-  return most < 0 ? "-" : fmt::format("{} {:.0f} %", name, most * 100);
+  return most;
 }
 
 /// Hit rates of tiers that points differ in.
@@ -120,7 +124,9 @@ std::vector<Cell> table_row(const Sweep& sweep, const FigureTable& figures, std:
     cells.push_back(seconds(figures.at(row, fmt::format("latency_s.{}", latency))));
   }
   if (some.objectives) cells.push_back(percent(figures.at(row, "slo.attainment")));
-  cells.push_back(binding(figures, row));
+  Binding binds = binding(figures, row);
+  cells.emplace_back(std::move(binds.text));
+  cells.emplace_back(std::move(binds.twice));
   for (const std::string& name : some.hits) cells.push_back(percent(figures.at(row, name)));
   if (some.quality) cells.emplace_back(fidelity(figures, row));
   if (some.cost) cells.push_back(dollars(figures.at(row, kCost)));
@@ -139,6 +145,7 @@ Table points_table(const Sweep& sweep, const FigureTable& figures, const Ranking
   }
   if (some.objectives) t.header.emplace_back("in SLO");
   t.header.emplace_back("bound by");
+  t.header.emplace_back("twice it");
   for (const std::string& name : some.hits) t.header.push_back(hits_title(name));
   if (some.quality) t.header.emplace_back("quality");
   if (some.cost) t.header.emplace_back("$ per 1M");

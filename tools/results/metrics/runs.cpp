@@ -8,6 +8,7 @@
 #include "planner/complexity.h"
 #include "planner/quality_floor.h"
 #include "sim/cache/prompt_cache.h"
+#include "sim/serving/bottleneck.h"
 #include "tools/results/comparison.h"
 #include "tools/results/metrics/metric.h"
 #include "tools/results/provenance.h"
@@ -29,6 +30,19 @@ auto of(T Measurements::*member) {
 template <class Amount>
 auto per_second(Amount amount) {
   return [amount](const View& v) { return ratio(static_cast<double>(amount(v)), v.measured().measured_s, kNoTime); };
+}
+
+bool waits(const serving::TimePartName& part) {
+  return part.part == &serving::Bottleneck::link || part.part == &serving::Bottleneck::front_end ||
+         part.part == &serving::Bottleneck::idle;
+}
+
+/// A figure of the account of the replicas' time.
+template <class Get>
+auto of_bottleneck(Get get) {
+  return [get](const View& v) {
+    return v.measured().capacity_s > 0 ? Figure{get(serving::bottleneck(v.measured()))} : missing(kNoTime);
+  };
 }
 
 /// A share of the replicas' time.
@@ -297,25 +311,29 @@ Metrics machine_metrics() {
        "GPUs, at most",
        of(&Measurements::hbm_peak_bytes)},
       {"gpu.hbm_mean_bytes", kBytes, kLower, "weights and KV in the memory of one replica, mean over replicas and time",
-       [](const View& v) { return number(v.measured().hbm_mean_bytes, kNoTime); }},
-      {"gpu.bound_by.hbm_bandwidth", kShare, kNeither,
-       "share of the replicas' time in iterations that memory bandwidth decided",
-       time_share(&Measurements::hbm_bound_s)},
-      {"gpu.bound_by.compute", kShare, kNeither, "share of the replicas' time in iterations that arithmetic decided",
-       time_share(&Measurements::compute_bound_s)},
-      {"gpu.bound_by.link", kShare, kLower,
-       "share of the replicas' time in which nothing could run until a transfer arrived",
-       time_share(&Measurements::link_bound_s)},
-      {"gpu.bound_by.idle", kShare, kLower, "share of the replicas' time in which there was nothing to do",
-       time_share(&Measurements::idle_s)},
-      {"tokeniser.busy_fraction", kShare, kNeither,
-       "share of the time in which the thread that turns a replica's prompts into tokens was at work "
-       "(schedule.engine.tokenise), mean over replicas; near 1 it is what binds, whatever the GPUs' time went to",
-       [](const View& v) {
-         const double whole_s = v.measured().tokenisers_s;
-         return ratio(at_most_whole(v.measured().tokenising_s, whole_s), whole_s, kNoTime);
-       },
-       &kTokenises}};
+       [](const View& v) { return number(v.measured().hbm_mean_bytes, kNoTime); }}};
+  for (const serving::TimePartName& part : serving::kTimeParts) {
+    rows.push_back({fmt::format("gpu.bound_by.{}", part.key), kShare, waits(part) ? kLower : kNeither,
+                    fmt::format("share of the replicas' time {}", part.time),
+                    of_bottleneck([&part](const serving::Bottleneck& b) { return (b.*part.part).share; })});
+  }
+  for (const serving::TimePartName& part : serving::kTimeParts) {
+    if (part.more.empty()) continue;
+    rows.push_back({fmt::format("gpu.twice.{}", part.key), kShare, kNeither,
+                    fmt::format("what {} would bring in a closed loop, to first order: output tokens/s over those as "
+                                "it is, less 1, from the account of each iteration's time",
+                                part.more),
+                    of_bottleneck([&part](const serving::Bottleneck& b) { return (b.*part.part).gain; })});
+  }
+  append(rows,
+         {{"tokeniser.busy_fraction", kShare, kNeither,
+           "share of the time in which the thread that turns a replica's prompts into tokens was at work "
+           "(schedule.engine.tokenise), mean over replicas; near 1 it is what binds, whatever the GPUs' time went to",
+           [](const View& v) {
+             const double whole_s = v.measured().tokenisers_s;
+             return ratio(at_most_whole(v.measured().tokenising_s, whole_s), whole_s, kNoTime);
+           },
+           &kTokenises}});
   append(
       rows,
       for_each(kLinks,
@@ -353,6 +371,10 @@ Metrics run_metrics() {
   Metrics rows{
       {"iterations.count", kCount, kNeither, "iterations that ended in the measured time",
        [](const View& v) { return count(v.measured().iteration_s.count()); }},
+      {"iterations.launched", kCount, kNeither,
+       "of these, iterations with more tokens than captured ones have (profile.captured_tokens), which are launched "
+       "kernel by kernel, where the profile has a time for that",
+       of(&Measurements::launched_iterations)},
       {"iterations.mean_s", kSeconds, kLower, "length of an iteration, mean",
        [none](const View& v) { return number(v.measured().iteration_s.mean(), none); }},
       {"iterations.p99_s", kSeconds, kLower, "length of an iteration, 99th percentile",

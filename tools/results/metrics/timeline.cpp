@@ -2,13 +2,14 @@
 // shares of the period that ends there, means over replicas or nodes, or over the links of a name.
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "sim/serving/bottleneck.h"
 #include "tools/results/metrics/metric.h"
 
 namespace kvsim::results {
 namespace {
 
-using engine::Duration;
-using machine::GpuTime;
 using serving::LoadSample;
 using serving::Timeline;
 
@@ -36,10 +37,10 @@ Json period_shares(const std::vector<double>& sums_s, double whole_s) {
   return list;
 }
 
-auto gpu_share(Duration GpuTime::*part) {
-  return [part](const View& v) {
+auto gpu_share(const serving::TimePartName& part) {
+  return [&part](const View& v) {
     std::vector<double> sums_s;
-    for (const LoadSample& sample : timeline(v).samples) sums_s.push_back((sample.gpu.*part).seconds());
+    for (const LoadSample& sample : timeline(v).samples) sums_s.push_back(part.seconds(sample.gpu));
     const auto groups = static_cast<double>(serving::groups(v.config().cluster));
     return Figure{period_shares(sums_s, timeline(v).period_s * groups)};
   };
@@ -84,28 +85,25 @@ Metrics timeline_metrics() {
                 [](const View& v) { return count(v.config().run.seed); }},
                {"timeline.kv_capacity_bytes", kBytes, kNeither, "GPU memory for KV over all replicas or nodes",
                 [](const View& v) { return count(timeline(v).kv_capacity_bytes); }}};
-  append(
-      rows,
-      several(
-          "[]",
-          {{"timeline.time_s", kSeconds, kNeither, "times of the samples", times},
-           {"timeline.running", kRequests, kNeither, "requests that run at each sample",
-            series([](const LoadSample& s) { return s.running; })},
-           {"timeline.waiting", kRequests, kNeither, "requests that wait; a preempted one does",
-            series([](const LoadSample& s) { return s.waiting; })},
-           {"timeline.kv_bytes", kBytes, kNeither, "KV memory that is reserved",
-            series([](const LoadSample& s) { return s.kv_bytes; })},
-           {"timeline.kv_parts_bytes.resident", kBytes, kNeither, "KV memory for what is not streaming",
-            series([](const LoadSample& s) { return s.kv_bytes - s.kv_streaming_bytes; })},
-           {"timeline.kv_parts_bytes.streaming", kBytes, kNeither,
-            "KV memory for full KV on its way or there for a verification",
-            series([](const LoadSample& s) { return s.kv_streaming_bytes; })},
-           {"timeline.gpu.hbm_bandwidth", kShare, kNeither, "share of each period bound by HBM bandwidth",
-            gpu_share(&GpuTime::hbm_bandwidth)},
-           {"timeline.gpu.compute", kShare, kNeither, "share of each period bound by compute",
-            gpu_share(&GpuTime::compute)},
-           {"timeline.gpu.link", kShare, kNeither, "share of each period bound by a link", gpu_share(&GpuTime::link)},
-           {"timeline.gpu.idle", kShare, kNeither, "share of each period without work", gpu_share(&GpuTime::idle)}}));
+  append(rows,
+         several("[]", {{"timeline.time_s", kSeconds, kNeither, "times of the samples", times},
+                        {"timeline.running", kRequests, kNeither, "requests that run at each sample",
+                         series([](const LoadSample& s) { return s.running; })},
+                        {"timeline.waiting", kRequests, kNeither, "requests that wait; a preempted one does",
+                         series([](const LoadSample& s) { return s.waiting; })},
+                        {"timeline.kv_bytes", kBytes, kNeither, "KV memory that is reserved",
+                         series([](const LoadSample& s) { return s.kv_bytes; })},
+                        {"timeline.kv_parts_bytes.resident", kBytes, kNeither, "KV memory for what is not streaming",
+                         series([](const LoadSample& s) { return s.kv_bytes - s.kv_streaming_bytes; })},
+                        {"timeline.kv_parts_bytes.streaming", kBytes, kNeither,
+                         "KV memory for full KV on its way or there for a verification",
+                         series([](const LoadSample& s) { return s.kv_streaming_bytes; })}}));
+  Metrics parts;
+  for (const serving::TimePartName& part : serving::kTimeParts) {
+    parts.push_back({fmt::format("timeline.gpu.{}", part.key), kShare, kNeither,
+                     fmt::format("share of each period {}", part.time), gpu_share(part)});
+  }
+  append(rows, several("[]", std::move(parts)));
   append(rows, when(kPlaces, several("[]", {{"timeline.quality", kPlain, kHigher,
                                              "mean placement.quality of the requests that finish in each period; null "
                                              "where none does",

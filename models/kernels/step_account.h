@@ -1,0 +1,68 @@
+// An account says which resource decides how much of a step's time, and what twice of each would save.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "models/kernels/step_time.h"
+#include "models/kernels/step_work.h"
+
+namespace kvsim::models {
+
+/// A resource that a step's time depends on and that there can be more of.
+enum class Resource : std::uint8_t {
+  hbm_bandwidth,  ///< peak bandwidth of GPU memory
+  compute,        ///< peak arithmetic rates
+  collectives,    ///< messages between the GPUs of a replica
+  launches,       ///< launching kernels and graphs
+  host            ///< scheduling and sampling on the CPU: the iteration overhead
+};
+inline constexpr std::size_t kResources = 5;
+using PerResource = std::array<double, kResources>;
+
+/// A StepAccount shares out a step's time.
+struct StepAccount {
+  /// A resource's share is twice the time that doubling the resource saves: the mean of doubling it first and of
+  /// doubling it when all others are doubled already (L. S. Shapley's value, exact for two resources). The shares are
+  /// scaled to the part of the step that shrinks with all resources; the rest are fixed times of kernels.
+  PerResource bound{};
+  PerResource saved{};             ///< what twice the resource saves: 1 - time with twice of it / time
+  bool launched_for_size = false;  ///< StepTimer::launched_for_size()
+  std::uint64_t cell = 0;          ///< accounts with the same cell are the same
+};
+
+/// StepAccounts works out the accounts of a timer's steps. Steps of nearly the same sizes share
+/// one, which is that of the sizes they are rounded to: it does not depend on which of them came first.
+class StepAccounts {
+ public:
+  explicit StepAccounts(const StepTimer& timer);
+
+  /// Valid until the next call.
+  [[nodiscard]] const StepAccount& of(const StepWork& work);
+
+ private:
+  [[nodiscard]] StepAccount account_of(const StepWork& work, bool captured) const;
+  [[nodiscard]] const StepAccount& look_up(const StepWork& work);
+  /// A step of decoding alone, whose work is known to have the latest account from few of its sizes.
+  struct Latest {
+    double query_tokens = 0, requests = 0, logit_tokens = 0, sampled = 0;
+    std::uint64_t pairs = 0, kv_bytes = 0;  // cells of these
+    bool reads_all = false;
+    bool operator==(const Latest&) const = default;
+  };
+
+  struct Machines {
+    StepTimer as_described, twice_memory, twice_arithmetic, twice_both;
+  };
+  static constexpr std::size_t kKept = 8192;
+
+  Machines machines_;
+  double token_bytes_;  // of KV as it is stored, all layers
+  Latest latest_;
+  const StepAccount* account_ = nullptr;  // of latest_; null: it is of another kind of step
+  std::vector<StepAccount> accounts_ = std::vector<StepAccount>(kKept);  // by cell
+};
+
+}  // namespace kvsim::models
