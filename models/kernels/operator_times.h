@@ -27,7 +27,7 @@ struct SplitTime {
 /// A TokenCurve is worked out at the points of a grid.
 enum class CurveGrid : std::uint8_t {
   fine,   ///< every token up to 512, then every 16th
-  coarse  ///< every token up to 16, then eight points an octave: enough for shares of a time
+  coarse  ///< every token up to 32, then 16 points an octave: enough for shares of a time
 };
 
 /// A TokenCurve holds a time at the tokens of its grid up to 16,384. It is linear in between, and goes on beyond by the
@@ -70,7 +70,7 @@ class TokenCurve {
   static constexpr int kDense = 512;
   static constexpr int kStride = 16;
   static constexpr int kLargest = 16384;
-  static constexpr int kOctave = 8;  // points of one on the coarse grid
+  static constexpr int kOctave = 16;  // points of one on the coarse grid
 
   /// The place of so many tokens among the points, as a fraction between two.
   [[nodiscard]] double position(double tokens) const {

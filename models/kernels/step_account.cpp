@@ -10,12 +10,15 @@ namespace {
 
 constexpr double kSavedByTwice = 0.5;  // what twice a resource saves of the time that is in inverse proportion to it
 
-/// A size is rounded to so many bits behind its first one: numbers of tokens to steps of 3.1 to 6.3 %, and whole ones
-/// up to 32 as they are; what they attend to and logits, on which shares depend less, to 13 to 25 %.
+/// A size is rounded to so many bits behind its first one: numbers of tokens down to the points of the coarse CurveGrid
+/// (kernels change at round numbers, so that those below one stay below it), in steps of 3.1 to 6.3 %, and whole ones
+/// up to 32 as they are; what they attend to and logits, on which shares depend less, to the nearest of steps of 13 to
+/// 25 %.
 constexpr unsigned kOfTokens = 52 - 4, kOfContexts = 52 - 2;
 
 std::uint64_t cell_of(double size, unsigned dropped = kOfTokens) {
-  return (std::bit_cast<std::uint64_t>(size) + (std::uint64_t{1} << (dropped - 1))) >> dropped;
+  const std::uint64_t half = dropped == kOfTokens ? 0 : std::uint64_t{1} << (dropped - 1);
+  return (std::bit_cast<std::uint64_t>(size) + half) >> dropped;
 }
 
 double rounded(double size, unsigned dropped = kOfTokens) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -22,33 +23,42 @@ struct Loop {
   int gpus, users, context, output;
   int link_gb_per_s = 0;  // of a link over which all KV is fetched; 0: KV stays on the GPU
 
+  bool lengths_differ = false;  // else users may fall into step
+
   friend std::ostream& operator<<(std::ostream& out, const Loop& l) {
     return out << l.model << " on " << l.gpus << " " << l.gpu << ", " << l.engine << ", " << l.users << " users of "
                << l.context << " + " << l.output << ", link of " << l.link_gb_per_s << " GB/s";
   }
 };
 
-scenario::Scenario loaded(const Loop& l) {
+scenario::Scenario loaded(const Loop& l, double minutes) {
+  const auto length = [&l](int mean) {
+    return l.lengths_differ ? fmt::format("{{distribution: lognormal, mean: {} tokens, cv: 0.5}}", mean)
+                            : fmt::format("{} tokens", mean);
+  };
   const std::string host =
       l.link_gb_per_s == 0
           ? ""
           : fmt::format(", host: {{memory: 8 TiB, link: {{base: pcie5-x16, read: {0} GB/s, write: {0} GB/s}}}}",
                         l.link_gb_per_s);
-  return scenario::ScenarioFile::from_text(fmt::format(R"(
+  return scenario::ScenarioFile::from_text(
+             fmt::format(R"(
 name: loop
 model: {}
 cluster: {{gpu: {{type: {}, tensor_parallel: {}}}{}}}
-workload: {{closed: {{concurrency: {}}}, context: {} tokens, output: {} tokens}}
+workload: {{closed: {{concurrency: {}}}, context: {}, output: {}}}
 prefill: recompute
 decode: {{policy: {}}}
 schedule: {{engine: {}, max_requests: 4096}}
-run: {{duration: 15 min, warmup: 200 s}}
+run: {{duration: {} min, warmup: 200 s}}
 )",
-                                                       l.model, l.gpu, l.gpus, host, l.users, l.context, l.output,
-                                                       l.link_gb_per_s == 0 ? "full_kv" : "full_offload", l.engine),
-                                           "loop.yaml")
+                         l.model, l.gpu, l.gpus, host, l.users, length(l.context), length(l.output),
+                         l.link_gb_per_s == 0 ? "full_kv" : "full_offload", l.engine, minutes),
+             "loop.yaml")
       .load();
 }
+
+constexpr double kFew = 15;  // minutes
 
 double tokens_per_s(const serving::Measurements& m) {
   return static_cast<double>(m.output_tokens) / m.measured_s;
@@ -82,8 +92,9 @@ double stated_gain(const serving::Bottleneck& b, std::string_view key) {
   return std::nan("");
 }
 
-void check(const Loop& l) {
-  const scenario::Scenario s = loaded(l);
+/// Compares runs of so many minutes.
+void check(const Loop& l, double minutes) {
+  const scenario::Scenario s = loaded(l, minutes);
   const serving::Measurements now = measure(s);
   const serving::Bottleneck b = serving::bottleneck(now);
   EXPECT_NEAR(sum_of_shares(b), 1, 1e-9) << l;
@@ -101,26 +112,26 @@ TEST(Bottleneck, SaysWhatTwiceOfEachResourceBringsToAClosedLoop) {
                         {"gpt-oss-120b", "b200", "sglang", 2, 200, 500, 500},
                         {"minimax-m2.5", "b200", "vllm-0.19", 4, 64, 6000, 300},
                         {"deepseek-v3", "h200", "sglang", 8, 128, 3000, 400}}) {
-    check(l);
+    check(l, kFew);
   }
 }
 
 TEST(Bottleneck, NamesLaunchesWhereKernelsAreLaunchedOneByOne) {
   // With 520 users every decoding step has more tokens than the 512 that captured ones have.
   const Loop many{"gpt-oss-120b", "b200", "sglang", 2, 520, 500, 500};
-  const serving::Measurements m = measure(loaded(many));
+  const serving::Measurements m = measure(loaded(many, kFew));
   const serving::Bottleneck b = serving::bottleneck(m);
   EXPECT_GT(b.launches.share, 0.8);
   EXPECT_GT(b.launches.gain, 0.6);
   EXPECT_LT(b.hbm_bandwidth.gain, 0.03) << "was called bound by HBM for 94 % of the time";
   EXPECT_GT(m.launched_iterations, static_cast<std::int64_t>(m.iteration_s.count()) / 2);
-  check(many);
+  check(many, kFew);
 }
 
 TEST(Bottleneck, SaysWhatTwiceTheLinkBringsWhereStepsWaitForWhatTheyFetch) {
   // From a link that decides everything to one that hides behind computing.
   for (const int link : {6, 50, 100, 200, 400})
-    check({"llama-3.1-8b", "h100-sxm", "vllm-0.19", 1, 16, 4000, 200, link});
+    check({"llama-3.1-8b", "h100-sxm", "vllm-0.19", 1, 16, 4000, 200, link}, kFew);
 }
 
 // Random machines, models, engines and loads.
@@ -139,13 +150,17 @@ RC_GTEST_PROP(BottleneckOfLoopsProperty, StatesTheGainOfTwiceEachResource, ()) {
   l.users = size(1, 600);
   l.context = size(100, 30000);
   l.output = size(16, 1000);
+  l.lengths_differ = true;
   if (*rc::gen::inRange(0, 4) == 0) l.link_gb_per_s = size(10, 400);
+  double requests = 0;
   try {
-    loaded(l);
+    requests = static_cast<double>(measure(loaded(l, kFew)).completed);
   } catch (const std::exception&) {
     RC_DISCARD("does not fit");
   }
-  check(l);
+  // Long enough that the last requests' tokens do not matter, nor do those of one that starts a moment later.
+  constexpr double kRequests = 3000, kRounds = 60, kMost = 24 * 60;
+  check(l, std::clamp(kFew * std::max(kRequests, kRounds * l.users) / std::max(requests, 1.0), kFew, kMost));
   RC_ASSERT(!::testing::Test::HasFailure());
 }
 
