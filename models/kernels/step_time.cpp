@@ -612,6 +612,10 @@ LayerTime StepTimer::layers(const StepTime& time, const StepWork& work) const {
   t.attention_s = time.attention_s / layers;
   t.after_s = (body_s - before_s + norms_after_s + time.collectives_s - time.gathering_s) / layers;
   t.tail_s = time.head_s + time.gathering_s + time.overhead_s - norms_before_s - norms_after_s;
+  if (!captured(work)) {  // every layer waits for the launches of its kernels
+    t.after_s += time.launch_s / layers;
+    t.tail_s -= time.launch_s;
+  }
   return t;
 }
 

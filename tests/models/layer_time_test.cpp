@@ -172,6 +172,23 @@ TEST(LayerTime, ProjectionsComeBeforeAttentionAndTheRestAfter) {
   EXPECT_NEAR(sum(layers), t.total_s, 1e-9);
 }
 
+TEST(LayerTime, KernelsLaunchedOneByOneAreWaitedForInEveryLayerAndAGraphOnceAPass) {
+  KernelProfile p = ideal_profile();
+  p.launch.kernel_s.value = 10;
+  p.launch.graph_s.value = 0.5;
+  const StepWork w = decode(2, 1, 500, 1);
+  for (const std::int64_t captured_tokens : {1, 2}) {
+    p.captured_tokens = captured_tokens;
+    const StepTimer timer = tiny_timer(p), unlaunched = tiny_timer(ideal_profile());
+    const StepTime t = timer.time(w);
+    const LayerTime layers = timer.layers(t, w), without = unlaunched.layers(unlaunched.time(w), w);
+    const double in_layers_s = captured_tokens == 1 ? t.launch_s / layers.layers : 0;
+    ASSERT_GT(t.launch_s, 0);
+    EXPECT_NEAR(layers.after_s, without.after_s + in_layers_s, 1e-9);
+    EXPECT_NEAR(sum(layers), t.total_s, 1e-9);
+  }
+}
+
 TEST(LayerTime, ExpertsReadComeAfterAttention) {
   // 128 parameters of projections, however many experts the tokens touch.
   LlmSpec m = tiny_model();
