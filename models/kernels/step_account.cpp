@@ -10,20 +10,36 @@ namespace {
 
 constexpr double kSavedByTwice = 0.5;  // what twice a resource saves of the time that is in inverse proportion to it
 
-/// A size is rounded to so many bits behind its first one: numbers of tokens down to the points of the coarse CurveGrid
-/// (kernels change at round numbers, so that those below one stay below it), in steps of 3.1 to 6.3 %, and whole ones
-/// up to 32 as they are; what they attend to and logits, on which shares depend less, to the nearest of steps of 13 to
-/// 25 %.
-constexpr unsigned kOfTokens = 52 - 4, kOfContexts = 52 - 2;
+constexpr unsigned kMantissa = 52;
 
-std::uint64_t cell_of(double size, unsigned dropped = kOfTokens) {
-  const std::uint64_t half = dropped == kOfTokens ? 0 : std::uint64_t{1} << (dropped - 1);
-  return (std::bit_cast<std::uint64_t>(size) + half) >> dropped;
-}
+}  // namespace
 
-double rounded(double size, unsigned dropped = kOfTokens) {
-  return std::bit_cast<double>(cell_of(size, dropped) << dropped);
-}
+/// Sizes are rounded to so many bits behind their first one. Numbers of tokens are rounded down where there are 4:
+/// kernels change at round numbers, and what is below one stays below it.
+struct SizeCell {
+  unsigned tokens, contexts;
+  bool down;
+
+  [[nodiscard]] std::uint64_t of_tokens(double size) const { return cut(size, tokens, down); }
+  [[nodiscard]] std::uint64_t of_context(double size) const { return cut(size, contexts, false); }
+  [[nodiscard]] double rounded_tokens(double size) const { return size_at(of_tokens(size), tokens); }
+  [[nodiscard]] double rounded_context(double size) const { return size_at(of_context(size), contexts); }
+
+ private:
+  static std::uint64_t cut(double size, unsigned bits, bool down) {
+    const std::uint64_t half = down ? 0 : std::uint64_t{1} << (kMantissa - bits - 1);
+    return (std::bit_cast<std::uint64_t>(size) + half) >> (kMantissa - bits);
+  }
+  static double size_at(std::uint64_t cell, unsigned bits) { return std::bit_cast<double>(cell << (kMantissa - bits)); }
+};
+
+namespace {
+
+/// Tokens at the points of the coarse CurveGrid, whole ones up to 32 as they are; what they attend to and logits, on
+/// which shares depend less, in steps of 13 to 25 %.
+constexpr SizeCell kFine{4, 2, true};
+/// Of a step of several kinds of work, one for each kind. Its chunks are taken as alike.
+constexpr SizeCell kCoarse{2, 0, false}, kCoarseBeside{1, 0, false};
 
 /// Joins the cells of a step's sizes to one number.
 class Cells {
@@ -34,9 +50,9 @@ class Cells {
     hash_ = (hash_ ^ word) * kOdd;
     hash_ ^= hash_ >> kHalf;
   }
-  void add(double tokens, double b, double c) {
+  void add(const SizeCell& cell, double tokens, double b, double c) {
     constexpr unsigned kEach = 21;
-    add(cell_of(tokens) ^ (cell_of(b, kOfContexts) << kEach) ^ (cell_of(c, kOfContexts) << (2 * kEach)));
+    add(cell.of_tokens(tokens) ^ (cell.of_context(b) << kEach) ^ (cell.of_context(c) << (2 * kEach)));
   }
   [[nodiscard]] std::uint64_t hash() const { return hash_ | 1U; }  // 0: no account
 
@@ -45,8 +61,8 @@ class Cells {
 };
 
 /// What a window leaves is rounded, not what it leaves out: of long contexts it leaves little.
-double left_out(double all, double out, double rounded_all) {
-  return out > 0 ? std::max(rounded_all - rounded(std::max(all - out, 0.0), kOfContexts), 0.0) : 0;
+double left_out(const SizeCell& cell, double all, double out, double rounded_all) {
+  return out > 0 ? std::max(rounded_all - cell.rounded_context(std::max(all - out, 0.0)), 0.0) : 0;
 }
 
 bool reads_all(const AttentionWork& w, double token_bytes) {
@@ -54,39 +70,67 @@ bool reads_all(const AttentionWork& w, double token_bytes) {
   return std::abs(w.kv_bytes - w.pairs * token_bytes) <= kRounding * w.kv_bytes;
 }
 
-void add(Cells& cells, const AttentionWork& w, double token_bytes) {
+void add(Cells& cells, const SizeCell& cell, const AttentionWork& w, double token_bytes) {
   if (w.query_tokens <= 0) return;
-  cells.add(w.query_tokens, reads_all(w, token_bytes) ? 0 : w.kv_bytes, w.pairs);
-  cells.add(w.requests, w.unread > 0 ? std::max(w.kv_bytes / token_bytes - w.unread, 0.0) : 0,
+  cells.add(cell, w.query_tokens, reads_all(w, token_bytes) ? 0 : w.kv_bytes, w.pairs);
+  cells.add(cell, w.requests, w.unread > 0 ? std::max(w.kv_bytes / token_bytes - w.unread, 0.0) : 0,
             w.unattended > 0 ? std::max(w.pairs - w.unattended, 0.0) : 0);
 }
 
 /// All requests are as long as their mean.
-AttentionWork rounded(const AttentionWork& w, double token_bytes) {
+AttentionWork rounded(const SizeCell& cell, const AttentionWork& w, double token_bytes) {
   constexpr double kByTheForm = 1 + 1e-9;  // and not in between whole lengths, which takes two of its times
   AttentionWork r;
   if (w.query_tokens <= 0) return r;
-  r.query_tokens = rounded(w.query_tokens);
-  r.pairs = rounded(w.pairs, kOfContexts);
-  r.kv_bytes = reads_all(w, token_bytes) ? r.pairs * token_bytes * kByTheForm : rounded(w.kv_bytes, kOfContexts);
-  r.requests = rounded(w.requests);
-  r.unattended = left_out(w.pairs, w.unattended, r.pairs);
-  r.unread = left_out(w.kv_bytes / token_bytes, w.unread, r.kv_bytes / token_bytes);
+  r.query_tokens = cell.rounded_tokens(w.query_tokens);
+  r.pairs = cell.rounded_context(w.pairs);
+  r.kv_bytes = reads_all(w, token_bytes) ? r.pairs * token_bytes * kByTheForm : cell.rounded_context(w.kv_bytes);
+  r.requests = cell.rounded_tokens(w.requests);
+  r.unattended = left_out(cell, w.pairs, w.unattended, r.pairs);
+  r.unread = left_out(cell, w.kv_bytes / token_bytes, w.unread, r.kv_bytes / token_bytes);
   return r;
 }
 
-StepWork rounded(const StepWork& work, double token_bytes) {
+StepWork rounded(const SizeCell& decodes, const SizeCell& cell, const StepWork& work, double token_bytes) {
   StepWork r;
-  r.decode = rounded(work.decode, token_bytes);
-  r.verify = rounded(work.verify, token_bytes);
-  r.prefill = rounded(work.prefill, token_bytes);
-  r.logit_tokens = rounded(work.logit_tokens, kOfContexts);
-  r.sampled = rounded(work.sampled, kOfContexts);
-  r.extra_gpu_s = rounded(work.extra_gpu_s, kOfContexts);
-  r.extra_arithmetic_s = std::min(rounded(work.extra_arithmetic_s, kOfContexts), r.extra_gpu_s);
+  r.decode = rounded(decodes, work.decode, token_bytes);
+  r.verify = rounded(cell, work.verify, token_bytes);
+  r.prefill = rounded(cell, work.prefill, token_bytes);
+  r.logit_tokens = decodes.rounded_context(work.logit_tokens);
+  r.sampled = decodes.rounded_context(work.sampled);
+  r.extra_gpu_s = cell.rounded_context(work.extra_gpu_s);
+  r.extra_arithmetic_s = std::min(cell.rounded_context(work.extra_arithmetic_s), r.extra_gpu_s);
   for (const PrefillChunk& c : work.chunks) {
-    r.chunks.push_back({rounded(c.tokens), rounded(c.before, kOfContexts), rounded(c.alike)});
+    PrefillChunk& rounded = r.chunks.emplace_back(c);
+    rounded.tokens = cell.rounded_tokens(c.tokens);
+    rounded.before = cell.rounded_context(c.before);
+    rounded.alike = cell.rounded_tokens(c.alike);
+    // What its selecting layers leave out stays as large a share.
+    rounded.unread *= (rounded.before + rounded.tokens) / (c.before + c.tokens);
+    rounded.unattended *=
+        rounded.tokens * (rounded.before + rounded.tokens / 2) / (c.tokens * (c.before + c.tokens / 2));
   }
+  return r;
+}
+
+/// One kind of chunk that stands for all of them.
+StepWork with_alike_chunks(const StepWork& work) {
+  StepWork r = work;
+  if (work.chunks.size() < 2) return r;
+  PrefillChunk mean{0, 0, 0};
+  for (const PrefillChunk& c : work.chunks) {
+    mean.tokens += c.tokens * c.alike;
+    mean.before += c.before * c.alike;
+    mean.unread += c.unread * c.alike;
+    mean.unattended += c.unattended * c.alike;
+    mean.alike += c.alike;
+    mean.selects = mean.selects || c.selects;
+  }
+  for (double PrefillChunk::*sum :
+       {&PrefillChunk::tokens, &PrefillChunk::before, &PrefillChunk::unread, &PrefillChunk::unattended}) {
+    mean.*sum /= mean.alike;
+  }
+  r.chunks.assign(1, mean);
   return r;
 }
 
@@ -108,8 +152,8 @@ const StepAccount& StepAccounts::of(const StepWork& work) {
                    d.requests,
                    work.logit_tokens,
                    work.sampled,
-                   cell_of(d.pairs, kOfContexts),
-                   cell_of(d.kv_bytes, kOfContexts),
+                   kFine.of_context(d.pairs),
+                   kFine.of_context(d.kv_bytes),
                    reads_all(d, token_bytes_)};
   if (account_ == nullptr || now != latest_) {
     latest_ = now;
@@ -119,28 +163,36 @@ const StepAccount& StepAccounts::of(const StepWork& work) {
 }
 
 const StepAccount& StepAccounts::look_up(const StepWork& work) {
+  const bool mixed = work.prefill.query_tokens > 0 || work.verify.query_tokens > 0;
+  return mixed && made_ > kFinelyMade ? look_up(with_alike_chunks(work), kCoarseBeside, kCoarse)
+                                      : look_up(work, kFine, kFine);
+}
+
+const StepAccount& StepAccounts::look_up(const StepWork& work, const SizeCell& decodes, const SizeCell& cell) {
   const bool captured = machines_.as_described.captured(work);
   Cells cells;
-  cells.add(captured ? 1 : 0, work.logit_tokens, work.sampled);
-  add(cells, work.decode, token_bytes_);
-  add(cells, work.verify, token_bytes_);
+  cells.add(decodes, captured ? 1 : 0, work.logit_tokens, work.sampled);
+  add(cells, decodes, work.decode, token_bytes_);
+  add(cells, cell, work.verify, token_bytes_);
   if (work.prefill.query_tokens > 0) {
     cells.add(1);
-    add(cells, work.prefill, token_bytes_);
+    add(cells, cell, work.prefill, token_bytes_);
     for (const PrefillChunk& c : work.chunks) {
-      cells.add(c.tokens, c.before, 0);
-      cells.add(cell_of(c.alike));
+      cells.add(cell, c.tokens, c.before, 0);
+      cells.add(cell.of_tokens(c.alike));
     }
   }
-  cells.add(0, work.extra_gpu_s, work.extra_arithmetic_s);
+  cells.add(cell, 0, work.extra_gpu_s, work.extra_arithmetic_s);
   const bool for_size = machines_.as_described.launched_for_size(work);
-  cells.add(for_size ? 1 : 0);
-  const std::uint64_t cell = cells.hash();
-  StepAccount& known = accounts_[cell / 2 % kKept];
-  if (known.cell == cell) return known;
-  known = account_of(rounded(work, token_bytes_), captured);
+  cells.add((for_size ? 1U : 0U) + (cell.down ? 2U : 0U));
+  const std::uint64_t hash = cells.hash();
+  StepAccount& known = accounts_[hash / 2 % kKept];
+  if (known.cell == hash) return known;
+  known = account_of(rounded(decodes, cell, work, token_bytes_), captured);
+  known.captured = captured;
   known.launched_for_size = for_size;
-  known.cell = cell;
+  known.cell = hash;
+  ++made_;
   return known;
 }
 

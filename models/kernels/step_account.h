@@ -29,12 +29,16 @@ struct StepAccount {
   /// scaled to the part of the step that shrinks with all resources; the rest are fixed times of kernels.
   PerResource bound{};
   PerResource saved{};             ///< what twice the resource saves: 1 - time with twice of it / time
+  bool captured = true;            ///< StepTimer::captured(): its kernels are launched together
   bool launched_for_size = false;  ///< StepTimer::launched_for_size()
   std::uint64_t cell = 0;          ///< accounts with the same cell are the same
 };
 
-/// StepAccounts works out the accounts of a timer's steps. Steps of nearly the same sizes share
-/// one, which is that of the sizes they are rounded to: it does not depend on which of them came first.
+struct SizeCell;
+
+/// StepAccounts works out the accounts of a timer's steps. Steps of nearly the same sizes share one, which is that of
+/// the sizes they are rounded to: it does not depend on which of them came first. After the first thousand accounts,
+/// steps of several kinds of work are rounded to coarser sizes, for the errors of many sizes average out.
 class StepAccounts {
  public:
   explicit StepAccounts(const StepTimer& timer);
@@ -45,6 +49,7 @@ class StepAccounts {
  private:
   [[nodiscard]] StepAccount account_of(const StepWork& work, bool captured) const;
   [[nodiscard]] const StepAccount& look_up(const StepWork& work);
+  [[nodiscard]] const StepAccount& look_up(const StepWork& work, const SizeCell& decodes, const SizeCell& cell);
   /// A step of decoding alone, whose work is known to have the latest account from few of its sizes.
   struct Latest {
     double query_tokens = 0, requests = 0, logit_tokens = 0, sampled = 0;
@@ -56,12 +61,13 @@ class StepAccounts {
   struct Machines {
     StepTimer as_described, twice_memory, twice_arithmetic, twice_both;
   };
-  static constexpr std::size_t kKept = 8192;
+  static constexpr std::size_t kKept = 16384, kFinelyMade = 1024;
 
   Machines machines_;
   double token_bytes_;  // of KV as it is stored, all layers
   Latest latest_;
   const StepAccount* account_ = nullptr;  // of latest_; null: it is of another kind of step
+  std::size_t made_ = 0;
   std::vector<StepAccount> accounts_ = std::vector<StepAccount>(kKept);  // by cell
 };
 

@@ -87,7 +87,8 @@ void FetchedSteps::end_step() {
 }
 
 /// A resource saves less of a step that waits for its fetches than of its computing, and a faster link saves the
-/// waiting, until computing binds.
+/// waiting, until computing binds. What the host takes stands behind the layers, in the tail, and so does launching a
+/// graph.
 void FetchedSteps::note_savings() {
   const double layer_bytes = static_cast<double>(step_.fetch_bytes);
   const double fetch_s = layer_bytes * step_.fetch_slowdown / read_bytes_per_s_;
@@ -98,7 +99,13 @@ void FetchedSteps::note_savings() {
   for (std::size_t i = 0; i < models::kResources; ++i) {
     const double saved = gpus_.account().saved[i];
     if (saved <= 0) continue;
-    beyond_account_s[i] = now_s - steady_step_s(config_, step_, fetch_s, 1 - saved) - saved * computing_s;
+    const double saved_s = saved * computing_s;
+    const auto resource = static_cast<models::Resource>(i);
+    const bool within_tail =
+        resource == models::Resource::host || (resource == models::Resource::launches && gpus_.account().captured);
+    beyond_account_s[i] = now_s - saved_s -
+                          (within_tail ? steady_step_s(config_, step_, fetch_s, 1, saved_s)
+                                       : steady_step_s(config_, step_, fetch_s, 1 - saved));
   }
   const double behind_others_s = std::max(waited_s - (now_s - computing_s), 0.0);
   const double link_saved_s = now_s - steady_step_s(config_, step_, faster_s, 1) + behind_others_s / 2;

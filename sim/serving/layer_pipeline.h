@@ -57,7 +57,7 @@ struct LayerPipelineConfig {
 };
 
 /// Seconds of a step among steps like it: a layer's fetch keeps the link for `fetch_s`, nothing else does, and
-/// computing takes `computing` times as long as it does (1: as it is). With L > 1 layers, of c seconds each, and t of the
+/// computing takes `computing` times as long as it does (1: as it is), its tail after that `less_tail_s` less. With L > 1 layers, of c seconds each, and t of the
 /// tail:
 ///   next_step: max(L c + t, L f), the fetches of a step beside the computing of the next;
 ///   on_demand: L (c + f) + t, one after the other;
@@ -65,7 +65,7 @@ struct LayerPipelineConfig {
 ///   p = max(c, f, (f + attention) / a), and the last a, behind which the tail runs, max(a c + t, a p): exact
 ///   where a is 1, else within a layers.
 [[nodiscard]] double steady_step_s(const LayerPipelineConfig& config, const LayerStep& step, double fetch_s,
-                                   double computing);
+                                   double computing, double less_tail_s = 0);
 
 /// Step by step: an event for every layer and every transfer, on any two links and GPUs that copies may slow.
 std::unique_ptr<LayerPipeline> make_simulated_layers(machine::GpuWork& gpus, const LayerPipelineConfig& config,

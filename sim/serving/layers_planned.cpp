@@ -145,10 +145,11 @@ class NextLayers final : public LayerPipeline {
 
 }  // namespace
 
-double steady_step_s(const LayerPipelineConfig& config, const LayerStep& step, double fetch_s, double computing) {
+double steady_step_s(const LayerPipelineConfig& config, const LayerStep& step, double fetch_s, double computing,
+                     double less_tail_s) {
   const auto layers = static_cast<double>(config.layers), ahead = static_cast<double>(config.layers_ahead);
   const double layer_s = computing * (step.before + step.attention + step.after).seconds();
-  const double tail_s = computing * step.tail.seconds();
+  const double tail_s = std::max(computing * step.tail.seconds() - less_tail_s, 0.0);
   switch (config.fetches) {
     case FetchTime::next_step:
       return std::max(layers * layer_s + tail_s, layers * fetch_s);
