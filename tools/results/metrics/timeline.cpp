@@ -1,5 +1,6 @@
 // The first replication's load over time, warm-up included. Requests and bytes are of the time that time_s names,
 // shares of the period that ends there, means over replicas or nodes, or over the links of a name.
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -31,7 +32,7 @@ Json period_shares(const std::vector<double>& sums_s, double whole_s) {
   Json list = Json::array();
   double before_s = 0;
   for (const double sum_s : sums_s) {
-    list.push_back(at_most_whole(sum_s - before_s, whole_s) / whole_s);
+    list.push_back(std::max(at_most_whole(sum_s - before_s, whole_s), 0.0) / whole_s);  // sums are rounded
     before_s = sum_s;
   }
   return list;
