@@ -38,7 +38,7 @@ namespace {
 /// Tokens at the points of the coarse CurveGrid, whole ones up to 32 as they are; what they attend to and logits, on
 /// which shares depend less, in steps of 13 to 25 %.
 constexpr SizeCell kFine{4, 2, true};
-/// Of a step of several kinds of work, one for each kind. Its chunks are taken as alike.
+/// A step of several kinds of work has one for each kind, and its chunks are taken as alike.
 constexpr SizeCell kCoarse{2, 0, false}, kCoarseBeside{1, 0, false};
 
 /// Joins the cells of a step's sizes to one number.
@@ -60,7 +60,7 @@ class Cells {
   std::uint64_t hash_ = 0;
 };
 
-/// What a window leaves is rounded, not what it leaves out: of long contexts it leaves little.
+/// The part that a window leaves is rounded, not the part it leaves out: it leaves little of long contexts.
 double left_out(const SizeCell& cell, double all, double out, double rounded_all) {
   return out > 0 ? std::max(rounded_all - cell.rounded_context(std::max(all - out, 0.0)), 0.0) : 0;
 }
@@ -105,7 +105,7 @@ StepWork rounded(const SizeCell& decodes, const SizeCell& cell, const StepWork& 
     rounded.tokens = cell.rounded_tokens(c.tokens);
     rounded.before = cell.rounded_context(c.before);
     rounded.alike = cell.rounded_tokens(c.alike);
-    // What its selecting layers leave out stays as large a share.
+    // Selecting layers leave out as large a share as before.
     rounded.unread *= (rounded.before + rounded.tokens) / (c.before + c.tokens);
     rounded.unattended *=
         rounded.tokens * (rounded.before + rounded.tokens / 2) / (c.tokens * (c.before + c.tokens / 2));

@@ -22,7 +22,7 @@ class StepTimes {
     return timer_.time(work, by_tokens, &lengths_);
   }
 
-  /// What the step's time is spent on. Valid until the next call.
+  /// The account of the step's time. Valid until the next call.
   [[nodiscard]] const StepAccount& account(const StepWork& work) {
     if (!accounts_) accounts_.emplace(timer_);
     return accounts_->of(work);

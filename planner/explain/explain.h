@@ -57,7 +57,7 @@ inline constexpr std::array<FactorName, 6> kFactors{{
 // Why a plan is what it is: which resource binds, what requests spend their iterations on, what more of each resource
 // would bring, and how far the machine may change before another plan is better.
 
-/// What the replicas' time went to.
+/// The account of the replicas' time.
 struct TimeShares {
   serving::Bottleneck of;
   double short_of_memory = 0;  ///< beside them: Measurements::memory_short_s, as a share

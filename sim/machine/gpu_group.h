@@ -71,7 +71,7 @@ class StepOwner {
 /// A step that starts.
 struct Step {
   engine::Duration computing;  ///< the rest of its length is waiting for KV on a link, at its end
-  /// What its computing is spent on; read as it starts. Null: on fixed times.
+  /// The account of its computing; read as it starts. Null: all of it is fixed times.
   const models::StepAccount* account = nullptr;
   bool decodes = true;        ///< one of the iterations that iteration_s() is about
   double memory_share = 0;    ///< of `computing`, what memory bandwidth decides

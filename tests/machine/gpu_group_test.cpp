@@ -137,7 +137,7 @@ TEST(GpuGroup, TheExpectedIterationFollowsThoseThatDecode) {
 
 /// A share of each resource, and what twice of it saves.
 models::StepAccount account(std::uint64_t cell, models::PerResource bound, models::PerResource saved) {
-  return {bound, saved, cell == 2, cell};
+  return {.bound = bound, .saved = saved, .launched_for_size = cell == 2, .cell = cell};
 }
 
 TEST(GpuGroup, EveryStepIsCountedByItsOwnAccount) {

@@ -37,7 +37,7 @@ TEST(StepAccount, OfAStepThatStreamsIsBoundByBandwidth) {
 
 TEST(StepAccount, BesideTheRidgeTheNextResourceBindsAtOnce) {
   // 8 tokens: 13.6 s of streaming beside 8 x 1.36 = 10.88 s of arithmetic. Twice the bandwidth saves 20 %, not 50 %.
-  // What both save together, 50 %, is shared out: the mean of 20 and 50 % for the bandwidth, of 0 and 30 % for the
+  // Both save 50 % together, which is shared out: the mean of 20 and 50 % for the bandwidth, of 0 and 30 % for the
   // rest.
   const StepAccount a = account(tiny_timer(ideal_profile()), decodes(8));
   EXPECT_NEAR(of(a.saved, Resource::hbm_bandwidth), 0.2, 1e-9);

@@ -109,7 +109,7 @@ std::vector<Base> some_bases() {
 }
 INSTANTIATE_TEST_SUITE_P(All, UnreadRules, ::testing::ValuesIn(some_bases()), name_of);
 
-/// What is refused of, or else remarked on, scenarios that differ in these settings.
+/// The keys that are refused, or else remarked on, in scenarios that differ in these settings.
 std::string said_of(const std::vector<Sets>& scenarios) {
   scenario::UnreadByAll unread;
   for (const Sets& sets : scenarios) unread.add(small_scenario(sets));

@@ -19,7 +19,7 @@ namespace kvsim::results {
 
 /// Shares by key.
 [[nodiscard]] Fields<serving::Bottleneck> time_share_fields();
-/// What twice of each would bring, by key.
+/// The gain of twice each resource, by key.
 [[nodiscard]] Fields<serving::Bottleneck> time_gain_fields();
 
 }  // namespace kvsim::results

@@ -38,7 +38,7 @@ scenario::Scenario feasible_scenario(const PlanOptions& options) {
   }
 }
 
-/// What of a scenario is planned.
+/// The kind of plan that a scenario asks for.
 PlanMode mode_of(const PlanOptions& options, const scenario::Scenario& scenario) {
   if (options.draft_table) return PlanMode::draft_table;
   if (planner::plans_reuse(scenario)) return PlanMode::reuse;
