@@ -161,6 +161,11 @@ class Evaluation {
     options.highest = kHighest * options.first_guess;
     if (load_of(c.scenario) == Load::users) {
       options.highest = static_cast<double>(scenario::kMostClients);
+      // Users beyond the slots only wait, which objectives without a wait do not see.
+      if (!std::isfinite(longest_time_s(c.scenario.serving.slo, 1))) {
+        const auto slots = static_cast<double>(c.scenario.serving.schedule.max_requests);
+        options.highest = std::min(options.highest, slots * static_cast<double>(c.scenario.serving.cluster.replicas));
+      }
       options.first_guess = std::clamp(options.first_guess, 1.0, options.highest);
     }
     options.tolerance = request_.probe.tolerance;

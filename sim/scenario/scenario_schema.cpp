@@ -60,11 +60,10 @@ constexpr double kLongestRun_s = 24000.0 * 3600.0;  // a thousand days; the cloc
     return whole.path;       \
   }
 
-/// A spread of a law that has none of its own would have no effect.
+/// Returns why a distribution has no spread of its own; empty where it has.
 template <class Spec>
-void check_spread(const Spec& spec, const Reporter& report) {
-  if (spec.cv == Spec{}.cv || has_cv(spec.distribution)) return;
-  report.fail("cv", "cv belongs to distribution: lognormal or gamma, and would have no effect here");
+std::string unread_spread(const Spec& spec) {
+  return has_cv(spec.distribution) ? "" : "this distribution has no spread of its own: use lognormal or gamma";
 }
 
 /// Why a law does not look at its mean; empty where it does.
@@ -98,9 +97,9 @@ ObjectSchema<LengthSpec> length_schema(const char* name, const char* description
   s.optional("max", &LengthSpec::max, at_least_one, "longer draws are cut to this");
   s.list("values", &LengthSpec::values, at_least_one, Presence::optional, "lengths of the empirical distribution");
   s.unread({"mean"}, unread_mean<LengthSpec>);
+  s.unread({"cv"}, unread_spread<LengthSpec>);
   s.check([](const LengthSpec& spec, const Reporter& report) {
     if (const std::string problem = problem_with(spec); !problem.empty()) report.fail("", problem);
-    check_spread(spec, report);
     if (!spec.values.empty() && spec.distribution != Distribution::empirical) {
       report.fail("values", "values belong to distribution: empirical, and would have no effect here");
     }
@@ -125,9 +124,9 @@ ObjectSchema<TimeSpec> time_law_schema(const char* name, const char* description
   s.optional("min", &TimeSpec::min_s, time().non_negative(), "shorter draws are raised to this");
   s.optional("max", &TimeSpec::max_s, time().non_negative(), "longer draws are cut to this");
   s.unread({"mean"}, unread_mean<TimeSpec>);
+  s.unread({"cv"}, unread_spread<TimeSpec>);
   s.check([](const TimeSpec& spec, const Reporter& report) {
     if (const std::string problem = problem_with(spec); !problem.empty()) report.fail("", problem);
-    check_spread(spec, report);
   });
   return s;
 }
@@ -173,15 +172,15 @@ ObjectSchema<ArrivalSpec> arrival_schema() {
              "coefficient of variation of the gaps (gamma)");
   s.object("over_time", &ArrivalSpec::over_time, over_time_schema(), Presence::optional,
            "how the rate changes; left out: it stays");
+  s.unread({"cv"}, [](const ArrivalSpec& spec) {
+    return spec.kind == ArrivalKind::gamma ? "" : "gaps of this process have a spread of their own: use process: gamma";
+  });
   s.check([](const ArrivalSpec& spec, const Reporter& report) {
     if (!report.node().find_path("rate")) {
       if (spec.over_time && !spec.over_time->table.empty()) return;
       report.fail("", "missing key \"rate\", expected requests per time");
     }
     if (const std::string problem = problem_with(spec); !problem.empty()) report.fail("rate", problem);
-    if (spec.cv != ArrivalSpec{}.cv && spec.kind != ArrivalKind::gamma) {
-      report.fail("cv", "cv belongs to process: gamma, and would have no effect here");
-    }
   });
   return s;
 }

@@ -189,8 +189,9 @@ std::vector<BadInput> senseless_scenarios() {
        {{"  context: {mean: 8k tokens}\n", ""}},
        "s.yaml:7:3: workload: missing key \"context\", expected prompt lengths such as {mean: 8k tokens}"},
       {"KeyWithoutEffect",
-       {{"  closed: {concurrency: 4}", "  arrivals: {rate: 1/s, cv: 2}"}},
-       "s.yaml:7:29: workload.arrivals.cv: cv belongs to process: gamma, and would have no effect here"},
+       {{"  closed: {concurrency: 4}", "  arrivals: {rate: 1/s}"}},
+       "--set workload.arrivals.cv: no effect: gaps of this process have a spread of their own: use process: gamma",
+       {"run", "s.yaml", "--set", "workload.arrivals.cv=2"}},
       {"WarmupLongerThanTheRun",
        {{"warmup: 1 s", "warmup: 5 s"}},
        "s.yaml:13:30: run.warmup: must be shorter than run.duration"},
@@ -247,13 +248,13 @@ std::vector<BadInput> implausible_scenarios() {
        set("cluster.gpu.profile={base: h100-vllm, iteration_overhead: 1e10 s}")},
       {"ASpreadOfFixedLengths",
        {},
-       "--set workload.context.cv: cv belongs to distribution: lognormal or gamma, and would have no effect here",
+       "--set workload.context.cv: no effect: this distribution has no spread of its own: use lognormal or gamma",
        set("workload.context.cv=0.5")},
       {"ASpreadOfFixedTimes",
        {},
-       "--set workload.sessions: workload.sessions.think_time.cv: cv belongs to distribution: lognormal or gamma, and "
-       "would "
-       "have no effect here",
+       "--set workload.sessions: workload.sessions.think_time.cv: no effect: this distribution has no spread of its "
+       "own: "
+       "use lognormal or gamma",
        set("workload.sessions={turns: 2, growth: 10 tokens, think_time: {mean: 1 s, cv: 0.5}}")},
       {"ValuesOfFixedLengths",
        {},

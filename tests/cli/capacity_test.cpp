@@ -297,6 +297,28 @@ TEST_F(CapacityTest, UsersAreAskedForByTheirNumber) {
   EXPECT_NE(page.out.find("Fleets for 150 users"), std::string::npos) << page.out;
 }
 
+TEST_F(CapacityTest, TheUsersOfObjectivesWithoutAWaitAreAtMostTheSlots) {
+  write("s.yaml",
+        edited(edited(kChat, "arrivals: {rate: 10/s}", "closed: {concurrency: 8}"),
+               "slo: {ttft_p99: 500 ms, tpot_p99: 50 ms}", "slo: {tpot_p99: 1 s}\nschedule: {max_requests: 16}"));
+  const CommandResult r = capacity({"--json"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(Json::parse(r.out)["configurations"][0]["rate_per_replica"], 16);
+}
+
+TEST_F(CapacityTest, TheRateOfSessionsMayBeGivenInRequests) {
+  write("s.yaml", edited(kChat, "arrivals: {rate: 10/s}",
+                         "arrivals: {rate: 10/s}\n  sessions: {turns: 2, growth: 10 tokens, think_time: 1 s}"));
+  const auto replicas = [this](const char* rate) {
+    const CommandResult r = capacity({"--rate", rate, "--json"});
+    EXPECT_EQ(r.status, 0) << r.err;
+    return Json::parse(r.out)["configurations"][0]["fleet"]["replicas"].get<int>();
+  };
+  const int of_requests = replicas("200 requests/s");
+  EXPECT_EQ(of_requests, replicas("100/s"));
+  EXPECT_LT(of_requests, replicas("200/s"));
+}
+
 TEST_F(CapacityTest, WhatNothingMeetsIsInfeasible) {
   expect_refused({"--slo", "ttft_p99=1ms"}, 4, "> 1 ms, missed by 100.0 % of requests even when requests run alone");
 }

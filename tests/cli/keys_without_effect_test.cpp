@@ -70,6 +70,15 @@ TEST_F(KeysWithoutEffectTest, OfASweepAreThoseThatNoPointReads) {
   EXPECT_EQ(run(shard).status, 0);
 }
 
+TEST_F(KeysWithoutEffectTest, OfASweepAreNoneThatSomePointReads) {
+  write("s.yaml", edited(tiny_scenario(), "closed: {concurrency: 4}", "arrivals: {rate: 2/s}"));
+  for (const char* processes : {"gamma", "poisson,gamma"}) {
+    const CommandResult r = run({"sweep", "s.yaml", "--vary", std::string("workload.arrivals.process=") + processes,
+                                 "--set", "workload.arrivals.cv=3"});
+    EXPECT_EQ(r.status, 0) << r.err;
+  }
+}
+
 TEST_F(KeysWithoutEffectTest, OfASweepsFileAreInItsResults) {
   write_full_kv();
   const CommandResult r = run({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--json"});

@@ -206,7 +206,7 @@ RC_GTEST_PROP(StepTimeProperty, AnAccountSharesOutTheStepAndSaysWhatTwiceOfEachR
     change(after);
     const double beside = resource == Resource::hbm_bandwidth ? streamed : 0;
     const double saved = 1 - after.seconds(work) / now_s + beside;
-    RC_ASSERT(std::abs(a.saved[static_cast<std::size_t>(resource)] - saved) <= 0.005);
+    RC_ASSERT(std::abs(a.saved[static_cast<std::size_t>(resource)] - saved) <= 0.02);  // their sum may lie in between
   }
 }
 

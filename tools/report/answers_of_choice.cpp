@@ -299,7 +299,7 @@ Fact swept(const Json& sweep, const char* question) {
   f.detail += unsteady_words(result);
   f.detail += sentence(even_points(sweep, group.choice.best, group.points));
   if (simulated > 1 && group.choice.best.even.size() + 1 == simulated) {
-    f.detail += "\nNo point is the best: chance may tell them apart.";
+    f.detail += "\nNo point is the best: their differences may be chance.";
   }
   return f;
 }

@@ -219,7 +219,8 @@ Fact bound_by(const Simulated& run) {
     separator = ", ";
   }
   f.detail += ".";
-  if (gains) f.detail += "\nBehind a share stands what twice the resource would add to the tokens/s of a closed loop.";
+  if (gains)
+    f.detail += "\nBehind a share stands how much faster the same iterations would be with twice the resource.";
   if (const double launched = number_or_nan(run.result, {"iterations", "launched"}); launched > 0) {
     f.detail +=
         fmt::format("\n{} of {} iterations had more tokens than captured ones have and were launched kernel by kernel.",
@@ -263,6 +264,9 @@ std::optional<Fact> bound_at_rate(const Json& capacity) {
          fmt::format("{} of the GPUs' time under {} at the rate that one replica sustains.", results::percent(share),
                      text(first, {"policy"})),
          "costs"};
+  if (const std::string gain = results::gain_text(number_or_nan(first, {"twice", most})); !gain.empty()) {
+    f.detail += fmt::format("\nThe same iterations would be {} faster with twice of it.", gain);
+  }
   add_tokeniser(f, number_or_nan(first, {"tokeniser_busy"}));
   f.detail += beyond(text(first, {"limited_by"}));
   return f;

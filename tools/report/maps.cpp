@@ -138,7 +138,7 @@ struct SweepView {
   /// "the best, decode.keep_ratio = 0.1: 102 (its output differs ...)", or why no point is.
   [[nodiscard]] std::string best_text() const {
     if (best == nullptr) return "no point, for none has the figure";
-    if (all_even()) return "no point, for chance may tell them apart";
+    if (all_even()) return "no point, for their differences may be chance";
     if (!marked()) return "no point, for none is in a steady state";
     std::string said;
     for (const auto& [path, value] : at(*best, {"set"}).items()) {

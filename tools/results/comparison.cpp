@@ -343,7 +343,7 @@ Page compare_page(const Comparison& comparison, bool timing, Labels labels) {
   if (const std::vector<Column> times = time_columns(outcomes); !times.empty()) {
     const std::vector<std::vector<Mark>> unmarked(times.size(), std::vector<Mark>(outcomes.size()));
     page.tables.push_back(policy_table(outcomes, times, unmarked, labels));
-    page.tables.back().title = "Share of the GPUs' time, and tokens/s that twice of it would add in a closed loop";
+    page.tables.back().title = "Share of the GPUs' time, and how much faster the same iterations are with twice of it";
   }
   page.lists = {columns_list(comparison, marks), policies_left_out(comparison), prices(comparison)};
   for (List& list : caveats(outcomes)) page.lists.push_back(std::move(list));

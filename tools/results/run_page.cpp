@@ -195,7 +195,7 @@ Table gpu_time(const scenario::Scenario& scenario, const Figures& f) {
   for (const serving::TimePartName& part : serving::kTimeParts) {
     if (!(f.at(fmt::format("gpu.bound_by.{}", part.key)) >= kShown)) continue;
     const std::string twice =
-        part.more.empty() ? "" : "twice it: " + gain_text(f.at(fmt::format("gpu.twice.{}", part.key))) + " tokens/s";
+        part.more.empty() ? "" : "twice it: " + gain_text(f.at(fmt::format("gpu.twice.{}", part.key))) + " faster";
     t.rows.push_back({std::string(part.name), f.text(fmt::format("gpu.bound_by.{}", part.key)), "", twice});
   }
   if (f.at("iterations.launched") > 0) {

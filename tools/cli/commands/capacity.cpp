@@ -10,6 +10,7 @@
 #include "models/schema/error.h"
 #include "models/workload/trace_reader.h"
 #include "planner/capacity/capacity_plan.h"
+#include "planner/capacity/run_length.h"
 #include "sim/scenario/keys_without_effect.h"
 #include "tools/cli/capacity_options.h"
 #include "tools/cli/command.h"
@@ -62,7 +63,13 @@ planner::capacity::CapacityRequest request_of(const Options& options, const scen
   if (!closed && options.users > 0) {
     throw schema::InputError("--users: the scenario's load arrives on its own: give --rate, or workload.closed");
   }
-  if (!options.rate.empty()) request.rate = rate_from_user("--rate", options.rate);
+  if (!options.rate.empty()) {
+    request.rate = rate_from_user("--rate", options.rate);
+    const bool of_requests = options.rate.find("req") != std::string::npos;
+    if (of_requests && planner::capacity::load_of(scenario) == planner::capacity::Load::sessions) {
+      *request.rate /= planner::capacity::requests_per_load(scenario);
+    }
+  }
   if (options.users > 0) request.rate = static_cast<double>(options.users);
   if (!options.machines.empty()) request.machines = planner::capacity::parse_machines(options.machines);
   if (!options.policies.empty()) {
@@ -146,7 +153,10 @@ void remark_on_searched(scenario::Scenario& scenario, planner::capacity::Capacit
   for (scenario::Scenario& one : searched) {
     serving::ClusterConfig& cluster = one.serving.cluster;
     if (request.rate) cluster.replicas = std::max<std::int64_t>(2, cluster.replicas);
-    if (!request.machines.empty()) cluster.parallel.tensor = std::max<std::int64_t>(2, cluster.parallel.tensor);
+    for (const planner::capacity::MachineRequest& machine : request.machines) {
+      cluster.parallel.tensor =
+          std::max({std::int64_t{2}, cluster.parallel.tensor, machine.tensor_parallel.value_or(2)});
+    }
     all.push_back(&one);
   }
   remark_on_keys(all);

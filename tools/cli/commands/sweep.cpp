@@ -79,12 +79,13 @@ std::size_t sample_size(const std::string& sample) {
   return points;
 }
 
-sweep::Design design_of(const SweepOptions& options, std::uint64_t seed) {
+/// Samples are drawn with the scenario's seed.
+sweep::Design design_of(const SweepOptions& options, const scenario::ScenarioFile& file) {
   if (!options.points.empty()) return sweep::Design::list(options.points);
   std::vector<sweep::AxisSpec> axes;
   for (const std::string& vary : options.vary) axes.push_back(sweep::parse_axis(vary));
   return options.sample.empty() ? sweep::Design::grid(axes)
-                                : sweep::Design::latin_hypercube(axes, sample_size(options.sample), seed);
+                                : sweep::Design::latin_hypercube(axes, sample_size(options.sample), file.parse().serving.run.seed);
 }
 
 void refuse_existing(const Journal& journal, const std::string& path) {
@@ -227,7 +228,7 @@ void run_sweep(Console& console, SweepOptions options) {
   if (!options.metric.empty()) options.metric = results::checked_metric(options.metric);
   const sweep::Shard shard = options.shard.empty() ? sweep::Shard{} : sweep::parse_shard(options.shard);
   const scenario::ScenarioFile file = scenario_file(options.scenario, options);
-  sweep::Design design = design_of(options, file.parse().serving.run.seed);
+  sweep::Design design = design_of(options, file);
   sweep::check_paths(design.axes(), seeds_of(options));
   scenario::Scenario base = sweep::base_of(file, design);
   const scenario::UnreadByAll unread = sweep::unread_by_all(file, design, options.jobs);
