@@ -447,7 +447,7 @@ const Fields<CapacityOutcome>& basis_fields() {
   static const Fields<CapacityOutcome> all = [] {
     Of details = Of::values("details.*", {kText, "what the word means here"}, capacity_details);
     details.inner.push_back({"details.assumptions[]", {kText, "what the scenario takes for granted"}});
-    details.inner.push_back({"details.remarks[]", {kText, "keys of the scenario that nothing reads"}});
+    details.inner.push_back({"details.remarks[]", {kText, "keys of the scenario that nothing reads"}, true});
     const auto options = [](const CapacityOutcome& o) {
       return o.hit_rates ? std::optional(cache_options_of(*o.hit_rates, o.plan.request.prices)) : std::nullopt;
     };

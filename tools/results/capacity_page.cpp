@@ -103,7 +103,7 @@ Table sustained_table(std::string title, const Fields<Configuration>& fields, co
 Table rate_table(const CapacityPlan& plan) {
   const bool placement = with_placement(plan);
   Fields<Configuration> fields = name_fields(plan);
-  append(fields, placement ? without(rate_fields(), {"per GPU", "tokens/s", "bound by", "twice it"})
+  append(fields, placement ? without(rate_fields(), {"per GPU", "tokens/s", "bound by", "twice\nit"})
                            : without(rate_fields(), {"TTFT mean"}));
   if (placement && plan.ranked_by_price && !plan.request.rate && plan.configurations.size() > 1) {
     fields.push_back(cheapest_field(plan));
@@ -262,7 +262,7 @@ const Fields<Configuration>& rate_fields() {
        kProbeNoTpot},
       {kOnPages, "limit", limit_of},
       {kOnPages, "bound by", [](const Configuration& c) { return c.sustained() ? binding(*c.sustained()) : "-"; }},
-      {kOnPages, "twice it", [](const Configuration& c) { return c.sustained() ? twice(*c.sustained()) : "-"; }},
+      {kOnPages, "twice\nit", [](const Configuration& c) { return c.sustained() ? twice(*c.sustained()) : "-"; }},
       {kOnPages, "$/h", at_rate([](const auto& c, const Probe&) { return c.cost.total().value_or(kNone); }), dollars},
       {kOnPages, "$/1M", at_rate([](const auto& c, const Probe&) { return c.usd_per_million.value_or(kNone); }),
        dollars}};
