@@ -57,8 +57,8 @@ struct LayerPipelineConfig {
 };
 
 /// Seconds of a step among steps like it: a layer's fetch keeps the link for `fetch_s`, nothing else does, and
-/// computing takes `computing` times as long as it does (1: as it is), its tail after that `less_tail_s` less. With L > 1 layers, of c seconds each, and t of the
-/// tail:
+/// computing takes `computing` times as long as it does (1: as it is), its tail after that `less_tail_s` less. With L >
+/// 1 layers, of c seconds each, and t of the tail:
 ///   next_step: max(L c + t, L f), the fetches of a step beside the computing of the next;
 ///   on_demand: L (c + f) + t, one after the other;
 ///   next_layers, a ahead: a fetch begins with the end of attention a layers before it is needed, so that a layer takes
