@@ -84,8 +84,9 @@ sweep::Design design_of(const SweepOptions& options, const scenario::ScenarioFil
   if (!options.points.empty()) return sweep::Design::list(options.points);
   std::vector<sweep::AxisSpec> axes;
   for (const std::string& vary : options.vary) axes.push_back(sweep::parse_axis(vary));
-  return options.sample.empty() ? sweep::Design::grid(axes)
-                                : sweep::Design::latin_hypercube(axes, sample_size(options.sample), file.parse().serving.run.seed);
+  return options.sample.empty()
+             ? sweep::Design::grid(axes)
+             : sweep::Design::latin_hypercube(axes, sample_size(options.sample), file.parse().serving.run.seed);
 }
 
 void refuse_existing(const Journal& journal, const std::string& path) {
