@@ -120,8 +120,8 @@ class GpuGroup {
   /// Of its idle time from now on: it is time waiting for a link, for requests are here and what they need is under
   /// way.
   void wait_for_link(bool waits);
-  /// Within end_step(): what twice of each resource saves of the step that has just ended beyond what its account says
-  /// of its computing (less than nothing where the rest is waited for), and what twice the link does.
+  /// Adds the savings of the step that has just ended, within end_step(). Those of twice each resource go beyond what
+  /// the account says (less than nothing where the rest is waited for); those of twice the link are all there are.
   void note_savings(const models::PerResource& beyond_account_s, double link_saved_s);
   /// The account of the latest step.
   [[nodiscard]] const models::StepAccount& account() const { return account_; }
