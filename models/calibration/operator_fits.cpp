@@ -253,7 +253,7 @@ TiledForm tiled_form(const TiledKind& kind, std::span<const double> values) {
 
 double tiled_s(const TiledForm& form, const TiledSample& row, const Machine& machine) {
   TiledCall call;
-  for (double n = 0; n < row.chunks; ++n) form.add_chunk(call, row.tokens, row.before, row.shape);
+  if (row.chunks > 0) form.add_chunk(call, row.tokens, row.before, row.shape, row.chunks);
   const double token_bytes = 2 * bytes_per_element(row.kv) * row.shape.kv_heads * row.shape.head_dim;
   form.add_decodes(call, row.decodes, 1, row.decode_kv, row.decode_kv, token_bytes * row.decodes * row.decode_kv,
                    row.shape);

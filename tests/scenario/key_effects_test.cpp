@@ -84,7 +84,8 @@ class KeyEffect : public ::testing::TestWithParam<KeyRow> {
     folder_.write("slow_link.yaml", "links: {pcie5-x16: {base: pcie5-x16, read: 20 GB/s}}\n");
   }
 
-  Seen look(const std::string& value) const {
+  /// `twice`: the resolved scenario is measured, too.
+  Seen look(const std::string& value, bool twice) const {
     const KeyRow& row = GetParam();
     std::vector<std::string> sets = {"workload.requests=20"};
     sets.insert(sets.end(), row.base.begin(), row.base.end());
@@ -106,7 +107,7 @@ class KeyEffect : public ::testing::TestWithParam<KeyRow> {
       results::Json document = results::result_document(outcome, false);
       document["details"].erase("resolved_scenario");  // which differs whatever the key does
       seen.reported = document.dump() + results::to_text(results::run_page(outcome, false));
-      seen.again = summary(measure(scenario::load_scenario_text(seen.resolved, "resolved.yaml")));
+      if (twice) seen.again = summary(measure(scenario::load_scenario_text(seen.resolved, "resolved.yaml")));
     } catch (const schema::InputError& e) {
       seen.refused = true;
       seen.message = e.what();
@@ -118,7 +119,7 @@ class KeyEffect : public ::testing::TestWithParam<KeyRow> {
 };
 
 TEST_P(KeyEffect, IsSeenWhereItsRowSays) {
-  const Seen a = look(GetParam().a), b = look(GetParam().b);
+  const Seen a = look(GetParam().a, false), b = look(GetParam().b, true);
   if (GetParam().effect == Effect::refused) {
     EXPECT_FALSE(a.refused) << a.message;
     EXPECT_TRUE(b.refused);
@@ -127,7 +128,6 @@ TEST_P(KeyEffect, IsSeenWhereItsRowSays) {
   ASSERT_FALSE(a.refused) << a.message;
   ASSERT_FALSE(b.refused) << b.message;
   EXPECT_NE(a.resolved, b.resolved);
-  EXPECT_EQ(a.again, a.measured) << "the resolved scenario is another one";
   EXPECT_EQ(b.again, b.measured) << "the resolved scenario is another one";
   const bool seen = GetParam().effect == Effect::measured || GetParam().effect == Effect::reported;
   EXPECT_EQ(seen ? a.unread : "", "") << "the key has an effect, and a rule says that nothing reads it";
