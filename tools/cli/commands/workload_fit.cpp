@@ -44,13 +44,14 @@ void fit(Console& console, const FitOptions& options) {
                                     std::string(format.name)};
   reading_and_fitting.reset();
   line.reset();
-  const std::string document = results::json_text(results::fit_document(outcome)), yaml = results::fit_yaml(outcome);
+  const std::string document = results::json_text(results::fit_document(outcome));
   if (folder) {
-    std::vector<std::pair<std::string, std::string>> files{{kFragment, yaml}, {kDocument, document}};
+    std::vector<std::pair<std::string, std::string>> files{{kFragment, results::fit_yaml(outcome, true)},
+                                                           {kDocument, document}};
     for (auto& chart : results::fit_charts(outcome, sample)) files.push_back(std::move(chart));
     folder->write(files);
   }
-  console.print(options.json ? document : yaml);
+  console.print(options.json ? document : results::fit_yaml(outcome, false));
 }
 
 struct CompareOptions {
