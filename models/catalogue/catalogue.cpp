@@ -20,6 +20,7 @@
 #include "models/prefetch/prefetch_spec.h"
 #include "models/reuse/rag_task.h"
 #include "models/schema/error.h"
+#include "models/schema/not_modelled.h"
 #include "models/schema/overrides.h"
 #include "models/schema/spelling.h"
 #include "models/schema/yaml.h"
@@ -142,9 +143,10 @@ const ConfigNode& base_of(const ConfigNode& entry, std::string_view path) {
 }
 
 std::string unknown_name(EntryKind kind, std::string_view name, const std::vector<std::string>& names) {
-  const std::string meant = schema::did_you_mean(schema::nearest(name, names));
-  return fmt::format("unknown {} \"{}\";{}{} `kvsim list {}` names them all", singular(kind), name,
-                     meant.empty() ? "" : " ", meant, plural(kind));
+  const std::string meant = schema::meant_entry(name, names);
+  const char* const end = meant.empty() || meant.ends_with('?') ? "" : ";";
+  return fmt::format("unknown {} \"{}\";{}{}{} `kvsim list {}` names them all", singular(kind), name,
+                     meant.empty() ? "" : " ", meant, end, plural(kind));
 }
 
 }  // namespace

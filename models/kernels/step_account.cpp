@@ -8,8 +8,6 @@
 namespace kvsim::models {
 namespace {
 
-constexpr double kSavedByTwice = 0.5;  // what twice a resource saves of the time that is in inverse proportion to it
-
 constexpr unsigned kMantissa = 52;
 
 }  // namespace
@@ -234,22 +232,11 @@ StepAccount StepAccounts::account_of(const StepWork& work, bool captured) const 
   StepAccount a;
   const double now_s = total_s({});
   if (now_s <= 0) return a;
-  const auto saved = [&](const std::array<bool, kResources>& twice) {
+  const Shares<kResources> shares = shared_out<kResources>([&](const std::array<bool, kResources>& twice) {
     return std::clamp(1 - total_s(twice) / now_s, 0.0, kSavedByTwice);
-  };
-  std::array<bool, kResources> all{};
-  all.fill(true);
-  const double saved_by_all = saved(all);
-  double sum = 0;
-  for (std::size_t i = 0; i < kResources; ++i) {
-    std::array<bool, kResources> one{}, others = all;
-    one[i] = true;
-    others[i] = false;
-    a.saved[i] = saved(one);
-    a.bound[i] = (a.saved[i] + std::max(saved_by_all - saved(others), 0.0)) / 2;
-    sum += a.bound[i];
-  }
-  for (double& share : a.bound) share *= sum > 0 ? saved_by_all / kSavedByTwice / sum : 0;
+  });
+  a.bound = shares.bound;
+  a.saved = shares.saved;
   return a;
 }
 

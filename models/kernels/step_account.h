@@ -1,6 +1,7 @@
 // An account says which resource decides how much of a step's time, and what twice of each would save.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +22,35 @@ enum class Resource : std::uint8_t {
 };
 inline constexpr std::size_t kResources = 5;
 using PerResource = std::array<double, kResources>;
+
+/// Shares of a time that N resources decide.
+template <std::size_t N>
+struct Shares {
+  std::array<double, N> bound{}, saved{};  ///< as in StepAccount
+};
+
+/// The time that doubling a resource saves, at most, of what is in inverse proportion to it.
+inline constexpr double kSavedByTwice = 0.5;
+
+/// Shares out a time; `saved` says which part of it doubling some of the resources saves, at most kSavedByTwice.
+template <std::size_t N, class Saved>
+[[nodiscard]] Shares<N> shared_out(const Saved& saved) {
+  Shares<N> shares;
+  std::array<bool, N> all{};
+  all.fill(true);
+  const double saved_by_all = saved(all);
+  double sum = 0;
+  for (std::size_t i = 0; i < N; ++i) {
+    std::array<bool, N> one{}, others = all;
+    one[i] = true;
+    others[i] = false;
+    shares.saved[i] = saved(one);
+    shares.bound[i] = (shares.saved[i] + std::max(saved_by_all - saved(others), 0.0)) / 2;
+    sum += shares.bound[i];
+  }
+  for (double& share : shares.bound) share *= sum > 0 ? saved_by_all / kSavedByTwice / sum : 0;
+  return shares;
+}
 
 /// A StepAccount shares out a step's time.
 struct StepAccount {

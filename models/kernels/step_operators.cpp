@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "models/kernels/state_work.h"
+#include "models/kernels/step_account.h"
 #include "models/kernels/step_time.h"
 
 namespace kvsim::models {
@@ -46,14 +47,13 @@ void note_form_of(const std::vector<UsedFigure>& figures, const LlmSpec& model, 
   }
 }
 
+constexpr const char* kOfKernels = "neither";  // until accounts say more
+
 void note_shares(const GpuSpec& gpu, double flops_per_s, StepOperator& of) {
   if (of.seconds <= 0) return;
-  constexpr double kMostOfIt = 0.5;
   of.memory_share = of.bytes / gpu.memory_bytes_per_s.value / of.seconds;
   of.flops_share = of.flops / flops_per_s / of.seconds;
-  of.binds = std::max(of.memory_share, of.flops_share) < kMostOfIt ? "neither"
-             : of.memory_share >= of.flops_share                   ? "memory"
-                                                                   : "arithmetic";
+  of.binds = kOfKernels;
 }
 
 /// What a mixture adds to a step's linear layers, and how much of their time and work that is.
@@ -141,10 +141,8 @@ void close_sum(std::vector<StepOperator>& operators, double total_s) {
   for (StepOperator& o : operators) o.share = total_s > 0 ? o.seconds / total_s : 0;
 }
 
-}  // namespace
-
-std::vector<StepOperator> step_operators(const GpuSpec& gpu, const Interconnect& links, const KernelProfile& profile,
-                                         const LlmSpec& model, const Parallelism& parallel, const StepWork& step) {
+std::vector<StepOperator> operators_on(const GpuSpec& gpu, const Interconnect& links, const KernelProfile& profile,
+                                       const LlmSpec& model, const Parallelism& parallel, const StepWork& step) {
   const StepTime time = StepTimer(gpu, links, profile, model, parallel).time(step);
   const std::vector<UsedFigure> figures = used_figures(gpu, profile, model, parallel.tensor);
   const SharedWork shared = parallel.tensor_only() ? SharedWork{step, step.tokens(), 1} : shared_work(step, parallel);
@@ -271,6 +269,29 @@ std::vector<StepOperator> step_operators(const GpuSpec& gpu, const Interconnect&
   if (work.extra_gpu_s > 0)
     operators.push_back({.name = "extra kernels", .seconds = work.extra_gpu_s, .from = "caller"});
   close_sum(operators, time.total_s);
+  return operators;
+}
+
+}  // namespace
+
+std::vector<StepOperator> step_operators(const GpuSpec& gpu, const Interconnect& links, const KernelProfile& profile,
+                                         const LlmSpec& model, const Parallelism& parallel, const StepWork& step) {
+  std::vector<StepOperator> operators = operators_on(gpu, links, profile, model, parallel, step);
+  std::array<std::vector<StepOperator>, 4> twice;  // by memory and arithmetic
+  for (const std::size_t i : {1U, 2U, 3U}) {
+    const GpuSpec faster = faster_gpu(gpu, (i & 1U) != 0 ? 2 : 1, (i & 2U) != 0 ? 2 : 1);
+    twice[i] = operators_on(faster, links, profile, model, parallel, step);
+  }
+  for (StepOperator& o : operators) {
+    if (o.binds != kOfKernels) continue;
+    const auto [bound, saved] = shared_out<2>([&](const std::array<bool, 2>& of) {
+      const std::vector<StepOperator>& there = twice[(of[0] ? 1U : 0U) + (of[1] ? 2U : 0U)];
+      const auto same = std::find_if(there.begin(), there.end(), [&o](const auto& p) { return p.name == o.name; });
+      return same == there.end() ? 0 : std::clamp(1 - same->seconds / o.seconds, 0.0, kSavedByTwice);
+    });
+    constexpr double kMostOfIt = 0.5;
+    if (bound[0] + bound[1] >= kMostOfIt) o.binds = bound[0] >= bound[1] ? "memory" : "arithmetic";
+  }
   return operators;
 }
 

@@ -23,8 +23,10 @@ struct StepOperator {
   double flops = 0;         ///< arithmetic on its matrix units
   double memory_share = 0;  ///< of the time, what `bytes` take at the datasheet's bandwidth; messages: none
   double flops_share = 0;   ///< of the time, what `flops` take at the datasheet's rate
-  std::string binds = {};   ///< memory, arithmetic, neither (both shares are below a half), messages, fixed times
-  std::string from = {};    ///< table, form, roofline; estimate, constant, caller, none
+  /// The resource that decides its time by the rule of StepAccount: memory or arithmetic, whose share is the larger;
+  /// neither, where they decide less than a half; messages, fixed times.
+  std::string binds = {};
+  std::string from = {};  ///< table, form, roofline; estimate, constant, caller, none
   schema::Source source = {};
   double share = 0;  ///< of the step's time
   std::optional<FormError> error =

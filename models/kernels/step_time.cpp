@@ -203,12 +203,15 @@ bool StepTimer::captured(const StepWork& work) const {
   return is_captured(profile_, parallel_.tensor_only() ? work : shared_work(work, parallel_).rank);
 }
 
-StepTimer StepTimer::coarse(double memory, double arithmetic) const {
-  GpuSpec gpu = gpu_;
+GpuSpec faster_gpu(GpuSpec gpu, double memory, double arithmetic) {
   gpu.memory_bytes_per_s.value *= memory;
   for (Sourced<double>* rate : {&gpu.bf16_flops_per_s, &gpu.fp8_flops_per_s, &gpu.fp4_flops_per_s})
     rate->value *= arithmetic;
-  return {gpu, links_, profile_, model_, parallel_, CurveGrid::coarse};
+  return gpu;
+}
+
+StepTimer StepTimer::coarse(double memory, double arithmetic) const {
+  return {faster_gpu(gpu_, memory, arithmetic), links_, profile_, model_, parallel_, CurveGrid::coarse};
 }
 
 void StepTimer::note_missing() {

@@ -66,6 +66,9 @@ inline constexpr double kCarriedBytes = 2;
 /// Whether a step runs as a captured CUDA graph.
 [[nodiscard]] bool is_captured(const KernelProfile& profile, const StepWork& work);
 
+/// A GPU with so many times the memory bandwidth and the arithmetic.
+[[nodiscard]] GpuSpec faster_gpu(GpuSpec gpu, double memory, double arithmetic);
+
 class StepTimer {
  public:
   /// `links` are those between the GPUs, which time what they tell each other; unused for a single one.

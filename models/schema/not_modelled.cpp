@@ -6,16 +6,19 @@
 
 #include <fmt/format.h>
 
+#include "models/schema/spelling.h"
+
 namespace kvsim::schema {
 namespace {
 
 // In order.
-constexpr std::array<std::string_view, 30> kWords{
-    "adapters",       "autoscaling",   "beam",           "beam_search",      "beam_width",  "beams",
-    "best_of",        "cancellation",  "congestion",     "context_parallel", "cpu_offload", "decode_context_parallel",
-    "disaggregate",   "disaggregated", "disaggregation", "images",           "kv_transfer", "lora",
-    "loras",          "multi_lora",    "multimodal",     "network",          "ngram",       "power",
-    "prefill_decode", "priorities",    "priority",       "prompt_lookup",    "swap",        "swap_space"};
+constexpr std::array<std::string_view, 32> kWords{
+    "adapters",    "autoscaling",  "beam",           "beam_search",      "beam_width",  "beams",
+    "best_of",     "cancellation", "congestion",     "context_parallel", "cpu_offload", "decode_context_parallel",
+    "deepseek_v4", "disaggregate", "disaggregated",  "disaggregation",   "images",      "kv_transfer",
+    "lora",        "loras",        "minimax_m3",     "multi_lora",       "multimodal",  "network",
+    "ngram",       "power",        "prefill_decode", "priorities",       "priority",    "prompt_lookup",
+    "swap",        "swap_space"};
 
 struct EngineOption {
   std::string_view name, engine, key;
@@ -28,6 +31,7 @@ constexpr std::array kEngineOptions{
     EngineOption{"context_length", "SGLang", "model.max_context"},
     EngineOption{"data_parallel_size", "vLLM", "cluster.replicas"},
     EngineOption{"dp_size", "SGLang", "cluster.replicas"},
+    EngineOption{"enable_expert_parallel", "vLLM", "cluster.gpu.expert_parallel"},
     EngineOption{"enable_prefix_caching", "vLLM", "schedule.prefix_caching"},
     EngineOption{"free_gpu_memory_fraction", "TensorRT-LLM", "cluster.gpu.memory_fraction"},
     EngineOption{"gpu", "", "cluster.gpu.type"},
@@ -45,6 +49,7 @@ constexpr std::array kEngineOptions{
     EngineOption{"page_size", "SGLang", "schedule.block_size"},
     EngineOption{"pipeline_parallel_size", "vLLM", "cluster.gpu.pipeline_parallel"},
     EngineOption{"quantization", "vLLM", "model.weight_format"},
+    EngineOption{"request_rate", "vLLM", "workload.arrivals.rate"},
     EngineOption{"speculative_config", "vLLM", "decode.drafter"},
     EngineOption{"tensor_parallel_size", "vLLM", "cluster.gpu.tensor_parallel"},
     EngineOption{"tokens_per_block", "TensorRT-LLM", "schedule.block_size"},
@@ -72,6 +77,15 @@ const EngineOption* find_engine_option(std::string_view word) {
 
 bool is_not_modelled(std::string_view word) {
   return std::binary_search(kWords.begin(), kWords.end(), std::string_view(as_identifier(word)));
+}
+
+std::string meant_entry(std::string_view name, std::span<const std::string> entries) {
+  const auto other = other_version(name, entries);
+  if (!other) return did_you_mean(nearest(name, entries));
+  return fmt::format("{}; the nearest entry is \"{}\"",
+                     is_not_modelled(other->asked) ? other->asked + " is not modelled (docs/overview.md)"
+                                                   : "there is no entry for " + other->asked,
+                     other->nearest);
 }
 
 std::string engine_option(std::string_view word) {

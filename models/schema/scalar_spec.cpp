@@ -174,7 +174,8 @@ void ScalarSpec::check(double value, const ConfigNode& node, std::string_view pa
   if (!in_range(value)) {
     throw InputError(
         node.origin(), path,
-        fmt::format("must be {}, found {}{}{}", range(), node.text(), reason_.empty() ? "" : ": ", reason_));
+        fmt::format("must be {}, found {}{}{}{}", range(), node.text(), reason_.empty() ? "" : ": ", reason_,
+                    dimension_ == Dimension::number && upper_ && upper_->value == 1 ? meant_share(value) : ""));
   }
   const double size = std::abs(value);
   if (value == 0 || (size >= usual().least && size <= usual().most)) return;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,6 +18,39 @@ std::string folded(std::string_view text) {
     if (c == '_' || c == ' ') c = '-';
   }
   return out;
+}
+
+/// A hub's "Qwen/Qwen3-32B" has the owner in front.
+std::string_view without_owner(std::string_view word) {
+  return word.substr(word.rfind('/') + 1);
+}
+
+/// "llama-3.1-8b" is llama-, 3 and 1, -8b.
+struct VersionedName {
+  std::string family;
+  std::vector<std::size_t> version;
+  std::string rest;
+  std::string asked;  ///< family and version as one
+};
+
+std::optional<VersionedName> versioned(std::string_view name) {
+  constexpr std::string_view digits = "0123456789";
+  constexpr std::size_t shortest_family = 3, most_digits = 9;
+  const std::string text = folded(name);
+  std::size_t at = text.find_first_of(digits);
+  if (at == std::string::npos || at < shortest_family) return std::nullopt;
+  VersionedName parts{text.substr(0, at), {}, {}, {}};
+  while (true) {
+    const std::size_t end = std::min(text.find_first_not_of(digits, at), text.size());
+    if (end - at > most_digits) return std::nullopt;
+    parts.version.push_back(std::stoul(text.substr(at, end - at)));
+    at = end;
+    if (at + 1 >= text.size() || text[at] != '.' || digits.find(text[at + 1]) == std::string_view::npos) break;
+    ++at;
+  }
+  parts.rest = text.substr(at);
+  parts.asked = text.substr(0, at);
+  return parts;
 }
 
 }  // namespace
@@ -43,10 +78,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::vector<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
-  // A hub's "Qwen/Qwen3-32B" has the owner in front.
   const bool paths = std::any_of(candidates.begin(), candidates.end(),
                                  [](const std::string& candidate) { return candidate.find('/') != std::string::npos; });
-  if (!paths) word = word.substr(word.rfind('/') + 1);
+  if (!paths) word = without_owner(word);
   for (const std::string& candidate : candidates) {
     if (folded(candidate) == folded(word) && candidate != word) return {candidate};
   }
@@ -70,13 +104,36 @@ std::vector<std::string> nearest(std::string_view word, std::span<const std::str
   std::size_t best = std::max<std::size_t>(1, word.size() / 3) + 1;
   std::vector<std::string> found;
   for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(word, candidate);
+    const std::size_t distance = edit_distance(folded(word), folded(candidate));
     if (distance < best && distance < std::max(word.size(), candidate.size())) {
       best = distance;
       found = {candidate};
     }
   }
   return found;
+}
+
+std::optional<OtherVersion> other_version(std::string_view word, std::span<const std::string> candidates) {
+  const auto asked = versioned(without_owner(word));
+  if (!asked) return std::nullopt;
+  const std::string* best = nullptr;
+  std::optional<VersionedName> best_parts;
+  for (const std::string& candidate : candidates) {
+    auto parts = versioned(candidate);
+    if (!parts || parts->family != asked->family) continue;
+    if (parts->version == asked->version) return std::nullopt;
+    const auto better = [&asked](const VersionedName& a, const VersionedName& b) {
+      const bool alike = a.rest == asked->rest, before = a.version < asked->version;
+      if (alike != (b.rest == asked->rest)) return alike;
+      if (before != (b.version < asked->version)) return before;
+      return before ? a.version > b.version : a.version < b.version;
+    };
+    if (best != nullptr && !better(*parts, *best_parts)) continue;
+    best = &candidate;
+    best_parts = std::move(parts);
+  }
+  if (best == nullptr) return std::nullopt;
+  return OtherVersion{asked->asked, *best};
 }
 
 std::string did_you_mean(const std::vector<std::string>& near) {
@@ -97,6 +154,11 @@ std::string suggest(std::string_view word, std::span<const std::string> candidat
   if (!meant.empty()) return "; " + meant;
   if (candidates.size() == 1) return fmt::format("; expected {}", candidates.front());
   return fmt::format("; expected one of {}", fmt::join(candidates, ", "));
+}
+
+std::string meant_share(double value) {
+  constexpr double percent = 100, least = 2;  // 1.2 is more likely a share that is too large
+  return value >= least && value <= percent ? fmt::format("; did you mean {:g}?", value / percent) : "";
 }
 
 std::string with_article(std::string_view noun) {

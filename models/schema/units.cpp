@@ -31,6 +31,7 @@ struct DimensionInfo {
   bool integral = false;
   std::span<const Unit> units;  ///< the first one is the program's own; empty for bare numbers
   UsualSize usual;
+  bool own_is_usual = false;  ///< most values are written in the first unit, without a prefix
 };
 
 constexpr Unit decimal(std::string_view text, int exp10) {
@@ -108,12 +109,12 @@ constexpr std::array<DimensionInfo, 11> dimensions{
      {"a size in bytes", "80 GiB", true, byte_units, {1, 1e18}},
      {"a bandwidth", "64 GB/s", false, bandwidth_units, {1, 1e18}},
      {"a time", "25 ms", false, time_units, {0, 24000.0 * 3600}},  // a thousand days; the clock ends after 292 years
-     {"a number of tokens", "32k tokens", true, token_units, {1, 1e9}},
+     {"a number of tokens", "32k tokens", true, token_units, {1, 1e9}, true},
      {"a compute rate", "312 TFLOP/s", false, compute_units, {1, 1e21}},
-     {"a rate", "0.5/s", false, rate_units, {1e-9, 1e9}},
-     {"a price", "2.5 USD/h", false, price_units, {0, 1e6}},
-     {"a price of memory", "3 USD/GB-month", false, storage_price_units, {0, 1e6}},
-     {"a power", "700 W", false, power_units, {0, 1e9}}}};
+     {"a rate", "0.5/s", false, rate_units, {1e-9, 1e9}, true},
+     {"a price", "2.5 USD/h", false, price_units, {0, 1e6}, true},
+     {"a price of memory", "3 USD/GB-month", false, storage_price_units, {0, 1e6}, true},
+     {"a power", "700 W", false, power_units, {0, 1e9}, true}}};
 
 const DimensionInfo& dimension_info(Dimension dimension) {
   return dimensions.at(static_cast<std::size_t>(dimension));
@@ -154,11 +155,17 @@ std::string collapsed(std::string_view text) {
   return out;
 }
 
+std::string print(const Unit& unit, std::string_view number) {
+  return fmt::format("{}{}{}", number, unit.attached ? "" : " ", unit.text);
+}
+
 [[noreturn]] void refuse_unit(const DimensionInfo& info, std::string_view text, const std::string& unit) {
   const DimensionInfo* other = dimension_of_unit(unit);
   if (info.units.empty()) throw UnitError(fmt::format("expected {}, found \"{}\"", like(info), clipped(text)));
   if (unit.empty()) {
-    throw UnitError(fmt::format("expected {}, found the bare number \"{}\"", with_unit(info), clipped(text)));
+    throw UnitError(fmt::format(
+        "expected {}, found the bare number \"{}\"{}", with_unit(info), clipped(text),
+        info.own_is_usual ? fmt::format("; write \"{}\"", print(info.units.front(), clipped(text))) : std::string()));
   }
   if (other != nullptr) {
     throw UnitError(fmt::format("expected {}, but \"{}\" is {}", like(info), clipped(text), other->name));
@@ -184,6 +191,10 @@ Parsed parse(Dimension dimension, std::string_view text) {
   for (const Unit& candidate : info.units) {
     if (candidate.text == unit) found = &candidate;
   }
+  if (const auto number = to_double(split->number, {.exp10 = -2});
+      unit == "%" && dimension == Dimension::number && number) {
+    throw UnitError(fmt::format("expected {}, found \"{}\": write {:g}", like(info), clipped(text), *number));
+  }
   if (found == nullptr && !(info.units.empty() && unit.empty())) refuse_unit(info, text, unit);
   if (split->leading_zero) {
     throw UnitError(
@@ -198,10 +209,6 @@ double parse_as_double(Dimension dimension, std::string_view text) {
   const auto value = to_double(parsed.number, parsed.factor);
   if (!value) throw UnitError(fmt::format("\"{}\" is too large", clipped(text)));
   return *value;
-}
-
-std::string print(const Unit& unit, std::string_view number) {
-  return fmt::format("{}{}{}", number, unit.attached ? "" : " ", unit.text);
 }
 
 double in_unit(double value, const UnitFactor& factor) {

@@ -313,18 +313,18 @@ void read_columns_trace(LineReader& lines, TraceBuilder& trace) {
   Clock clock(lines, columns->time);
   SessionTurns sessions;
   std::optional<std::int64_t> start_ns;
-  while (!trace.full() && rows->next()) {
+  trace.each([&] {
+    if (!rows->next()) return false;
     const Cell arrival = rows->cell(0);
     const std::int64_t at_ns = clock.ns(arrival);
-    if (!start_ns) start_ns = at_ns;
-    if (at_ns < *start_ns) {
-      lines.fail(arrival.byte,
-                 fmt::format("{} is {:.9g} s before that of the first request, expected requests in order "
-                             "of arrival",
-                             arrival.name, static_cast<double>(*start_ns - at_ns) / kNsPerSecond));
+    if (trace.noted(at_ns)) return true;
+    if (start_ns && at_ns < *start_ns) {
+      trace.fail_order(arrival.byte, fmt::format("{} is {:.9g} s before that of the first request", arrival.name,
+                                                 static_cast<double>(*start_ns - at_ns) / kNsPerSecond));
     }
     const std::int64_t prompt = tokens_of(lines, trace, rows->cell(1));
     const std::int64_t output = tokens_of(lines, trace, rows->cell(2));
+    if (!start_ns) start_ns = at_ns;
     SessionTurn turn;
     if (has_session) {
       const Cell name = rows->cell(3);
@@ -360,7 +360,8 @@ void read_columns_trace(LineReader& lines, TraceBuilder& trace) {
       }
     }
     trace.add(at_ns - *start_ns, arrival.byte, prompt, output, std::move(blocks), turn);
-  }
+    return true;
+  });
   rows->check_names();
 }
 
@@ -373,17 +374,19 @@ void read_burstgpt_trace(LineReader& lines, TraceBuilder& trace) {
   static constexpr std::array<std::string_view, 2> more{"Session ID", "Elapsed time"};
   CsvTable table(lines, columns, more);
   SessionTurns sessions;
-  while (!trace.full() && table.next()) {
+  trace.each([&] {
+    if (!table.next()) return false;
     const CsvTable::Field time = table.field(0), prompt = table.field(1), output = table.field(2);
     const std::int64_t output_tokens = table.whole_number(output);
     if (output_tokens == 0) {
       trace.leave_out();
-      continue;
+      return true;
     }
+    const std::int64_t arrival_ns = to_arrival_ns(table.number(time), kNsPerSecond);
+    if (trace.noted(arrival_ns)) return true;
     const std::int64_t prompt_tokens = table.whole_number(prompt);
     trace.check_tokens(prompt.name, prompt_tokens, prompt.byte);
     trace.check_tokens(output.name, output_tokens, output.byte);
-    const std::int64_t arrival_ns = to_arrival_ns(table.number(time), kNsPerSecond);
     SessionTurn turn;
     const CsvTable::Field session = table.field(3), elapsed = table.field(4);
     if (!session.text.empty()) {
@@ -399,7 +402,8 @@ void read_burstgpt_trace(LineReader& lines, TraceBuilder& trace) {
       turn = sessions.next(session.text, arrival_ns, end_ns);
     }
     trace.add(arrival_ns, time.byte, prompt_tokens, output_tokens, {}, turn);
-  }
+    return true;
+  });
 }
 
 }  // namespace kvsim::models

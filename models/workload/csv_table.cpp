@@ -144,7 +144,8 @@ double CsvTable::number(const Field& field) const {
 void read_csv_trace(LineReader& lines, TraceBuilder& trace) {
   static constexpr std::array<std::string_view, 3> columns{"arrival_s", "prompt_tokens", "output_tokens"};
   CsvTable table(lines, columns, {}, CsvTable::Quotes::around);  // names of other columns may hold commas
-  while (!trace.full() && table.next()) {
+  trace.each([&] {
+    if (!table.next()) return false;
     const CsvTable::Field arrival = table.field(0), prompt = table.field(1), output = table.field(2);
     double arrival_s = 0;
     const char* const end = arrival.text.data() + arrival.text.size();
@@ -153,12 +154,14 @@ void read_csv_trace(LineReader& lines, TraceBuilder& trace) {
       lines.fail(arrival.byte, fmt::format("arrival_s is \"{}\", expected a number of seconds since the start",
                                            arrival.text.substr(0, 40)));
     }
+    if (trace.noted(to_arrival_ns(arrival_s, kNsPerSecond))) return true;
     const std::int64_t prompt_tokens = table.whole_number(prompt);
     const std::int64_t output_tokens = table.whole_number(output);
     trace.check_tokens(prompt.name, prompt_tokens, prompt.byte);
     trace.check_tokens(output.name, output_tokens, output.byte);
     trace.add(to_arrival_ns(arrival_s, kNsPerSecond), arrival.byte, prompt_tokens, output_tokens);
-  }
+    return true;
+  });
 }
 
 // Azure LLM inference traces (Azure public dataset, CC-BY-4.0; Patel et al., "Splitwise", ISCA'24): TIMESTAMP with up
@@ -168,25 +171,27 @@ void read_azure_trace(LineReader& lines, TraceBuilder& trace) {
   static constexpr std::array<std::string_view, 3> columns{"TIMESTAMP", "ContextTokens", "GeneratedTokens"};
   CsvTable table(lines, columns);
   std::optional<std::int64_t> start_ns, last_ns;
-  while (!trace.full() && table.next()) {
+  trace.each([&] {
+    if (!table.next()) return false;
     const CsvTable::Field time = table.field(0), prompt = table.field(1), output = table.field(2);
     const std::optional<std::int64_t> time_ns = parse_date(time.text);
     if (!time_ns) {
       lines.fail(time.byte, fmt::format("TIMESTAMP is \"{}\", expected a time such as 2023-11-16 18:15:46.6805900",
                                         time.text.substr(0, 40)));
     }
-    if (!start_ns) start_ns = time_ns;
+    if (trace.noted(*time_ns)) return true;
     if (last_ns && *time_ns < *last_ns) {
-      lines.fail(time.byte, fmt::format("TIMESTAMP {} is before the line above, expected requests in order of arrival",
-                                        time.text));
+      trace.fail_order(time.byte, fmt::format("TIMESTAMP {} is before the line above", time.text));
     }
-    last_ns = time_ns;
     const std::int64_t prompt_tokens = table.whole_number(prompt);
     const std::int64_t output_tokens = table.whole_number(output);
     trace.check_tokens(prompt.name, prompt_tokens, prompt.byte);
     trace.check_tokens(output.name, output_tokens, output.byte);
+    if (!start_ns) start_ns = time_ns;
+    last_ns = time_ns;
     trace.add(*time_ns - *start_ns, time.byte, prompt_tokens, output_tokens);
-  }
+    return true;
+  });
 }
 
 }  // namespace kvsim::models

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -109,9 +110,10 @@ void read_mooncake_trace(LineReader& lines, TraceBuilder& trace) {
   constexpr std::int64_t block_tokens = 512;
   constexpr double ns_per_ms = 1e6;
   JsonlParser parser(lines);
-  while (!trace.full()) {
+  trace.each([&] {
     JsonlRequest* const r = parser.next();
-    if (r == nullptr) break;
+    if (r == nullptr) return false;
+    if (trace.noted(to_arrival_ns(r->timestamp, ns_per_ms))) return true;
     trace.check_tokens("input_length", r->input_length, r->input_byte);
     trace.check_tokens("output_length", r->output_length, r->output_byte);
     const std::int64_t blocks = (r->input_length + block_tokens - 1) / block_tokens;
@@ -121,7 +123,8 @@ void read_mooncake_trace(LineReader& lines, TraceBuilder& trace) {
     }
     trace.add(to_arrival_ns(r->timestamp, ns_per_ms), r->timestamp_byte, r->input_length, r->output_length,
               r->hash_ids);
-  }
+    return true;
+  });
 }
 
 // Bailian traces (Alibaba, qwen-bailian-usagetraces-anon): timestamp in s since the start, hash_ids of 16-token blocks.
@@ -151,9 +154,10 @@ void read_bailian_trace(LineReader& lines, TraceBuilder& trace) {
   };
   FlatTable<Chat> chats;
   std::int32_t sessions = 0;
-  while (!trace.full()) {
+  trace.each([&] {
     JsonlRequest* const r = parser.next();
-    if (r == nullptr) break;
+    if (r == nullptr) return false;
+    if (trace.noted(to_arrival_ns(r->timestamp, kNsPerSecond))) return true;
     trace.check_tokens("input_length", r->input_length, r->input_byte);
     trace.check_tokens("output_length", r->output_length, r->output_byte);
     // A last block that is not full may have an id or not.
@@ -185,7 +189,8 @@ void read_bailian_trace(LineReader& lines, TraceBuilder& trace) {
     }
     trace.add(to_arrival_ns(r->timestamp, kNsPerSecond), r->timestamp_byte, r->input_length, r->output_length,
               r->hash_ids, turn);
-  }
+    return true;
+  });
 }
 
 // Requests of a vLLM benchmark run as a client recorded them: input_toks, output_toks and arrival_time, in seconds on
@@ -200,17 +205,18 @@ void read_vllm_bench_trace(LineReader& lines, TraceBuilder& trace) {
                              .time = "seconds on any clock"};
   JsonlParser parser(lines, names);
   std::optional<double> start;  // of the trace: its first arrival
-  while (!trace.full()) {
+  trace.each([&] {
     const JsonlRequest* const r = parser.next();
-    if (r == nullptr) break;
+    if (r == nullptr) return false;
+    constexpr double most_s = 9e9;  // of a clock of 64 bits
+    if (trace.noted(std::llround(std::clamp(r->timestamp, -most_s, most_s) * kNsPerSecond))) return true;
     trace.check_tokens(names.input, r->input_length, r->input_byte);
     trace.check_tokens(names.output, r->output_length, r->output_byte);
     if (!start) start = r->timestamp;
-    if (r->timestamp < *start) {
-      lines.fail(r->timestamp_byte, "the request arrives before the first one, expected requests in order of arrival");
-    }
+    if (r->timestamp < *start) trace.fail_order(r->timestamp_byte, "the request arrives before the first one");
     trace.add(to_arrival_ns(r->timestamp - *start, kNsPerSecond), r->timestamp_byte, r->input_length, r->output_length);
-  }
+    return true;
+  });
 }
 
 }  // namespace kvsim::models

@@ -183,6 +183,20 @@ LineReader LineReader::from_text(const std::string& name, std::string_view text)
   return reader;
 }
 
+LineReader LineReader::from_lines(const schema::Origin& source, const std::vector<std::pair<int, std::string>>& lines) {
+  std::string text;
+  std::vector<int> numbers;
+  numbers.reserve(lines.size());
+  for (const auto& [number, line] : lines) {
+    text.append(line).append("\n");
+    numbers.push_back(number);
+  }
+  LineReader reader = from_text({}, text);
+  reader.source_ = source;
+  reader.numbers_ = std::move(numbers);
+  return reader;
+}
+
 /// Moves the unread rest to the front and reads on. False where nothing more comes.
 bool LineReader::fill() {
   if (!file_) return false;
@@ -222,6 +236,7 @@ bool LineReader::next_raw() {
     line_bytes_ = std::min(bytes, line_limit_);
     if (too_long) {
       terminated_ = true;
+      next_line_ += bytes;  // whoever goes on leaves out what is there of it
       fail(line_bytes_, fmt::format("the line is longer than {} bytes, expected one request a line", line_limit_));
     }
     next_line_ += bytes + (found ? 1 : 0);
@@ -263,7 +278,7 @@ void LineReader::check_text() const {
 void LineReader::fail(std::size_t byte, std::string_view message) const {
   std::string text(message);
   if (!terminated_) text += " (the last line has no line end: the file may be cut off)";
-  throw schema::InputError(source_.at(line_number_, column_of(line(), byte)), text);
+  throw schema::InputError(source_.at(line_number(), column_of(line(), byte)), text);
 }
 
 void LineReader::fail_file(std::string_view message) const {

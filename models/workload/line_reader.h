@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/schema/error.h"
@@ -26,6 +27,9 @@ class LineReader {
   /// Reads from memory; `name` stands for the file's in messages.
   static LineReader from_text(const std::string& name, std::string_view text);
 
+  /// Reads lines in an order of their own; each has the number that it has in its file.
+  static LineReader from_lines(const schema::Origin& source, const std::vector<std::pair<int, std::string>>& lines);
+
   /// Takes lines of up to this many bytes instead of max_line_bytes; before the first next().
   void set_line_limit(std::size_t bytes) { line_limit_ = bytes; }
 
@@ -34,6 +38,8 @@ class LineReader {
   bool next();
   /// The next call of next() gives the current line once more.
   void hold() { held_ = true; }
+  /// Whether the current line is still to be read: there is none, or it is held.
+  [[nodiscard]] bool before_line() const { return line_number_ == 0 || held_; }
 
   /// Valid until next() is called.
   [[nodiscard]] std::string_view line() const { return {buffer_.data() + line_begin_, line_bytes_}; }
@@ -44,7 +50,9 @@ class LineReader {
   /// The file that the current line is in.
   [[nodiscard]] const schema::Origin& source() const { return source_; }
   /// Of the current line, from 1.
-  [[nodiscard]] int line_number() const { return line_number_; }
+  [[nodiscard]] int line_number() const {
+    return numbers_.empty() ? line_number_ : numbers_[static_cast<std::size_t>(line_number_) - 1];
+  }
 
   /// Throws schema::InputError at a byte of the current line. Where the file's last line has no end, says that the file
   /// looks cut off.
@@ -68,6 +76,7 @@ class LineReader {
   std::size_t next_line_ = 0;
   std::size_t line_limit_ = max_line_bytes;
   int line_number_ = 0;
+  std::vector<int> numbers_{};  ///< of lines in an order of their own
   bool terminated_ = true;
   bool held_ = false;
   std::vector<std::string> further_{};  ///< files of a folder that were not begun, the next one last

@@ -48,13 +48,28 @@ LineReader open(const TraceFormat& format, const std::string& path) {
   return folder ? LineReader::open_folder(path, expected_file(format)) : LineReader::open(path, expected_file(format));
 }
 
-void scan_lines(const TraceFormat& format, LineReader lines, const TraceOptions& options, const RequestSink& sink) {
+void scan_lines(const TraceFormat& format, LineReader file, TraceOptions options, const RequestSink& sink) {
   if (options.columns && format.read != read_columns_trace) {
     throw schema::InputError(fmt::format("columns: format {} has its own, use format columns", format.name));
   }
+  if (format.folders && (options.sort || options.skip_invalid)) {
+    throw schema::InputError(
+        fmt::format("{}: a line of format {} is a session, in any order, expected a format of "
+                    "which it is a request",
+                    options.sort ? "sort" : "skip_invalid", format.name));
+  }
+  std::string first_invalid;
+  if (options.first_invalid == nullptr) options.first_invalid = &first_invalid;
+  const schema::Origin source = file.source();
+  LineReader lines = options.sort
+                         ? LineReader::from_lines(source, TraceBuilder::lines_by_arrival(format, file, options))
+                         : std::move(file);
   TraceBuilder trace(lines, options, sink);
   format.read(lines, trace);
-  if (trace.empty()) lines.fail_file(fmt::format("has no requests, expected {}", expected_file(format)));
+  if (!trace.empty()) return;
+  lines.fail_file(
+      fmt::format("has no requests, expected {}{}", expected_file(format),
+                  options.first_invalid->empty() ? "" : "; the first line left out: " + *options.first_invalid));
 }
 
 std::vector<RequestSpec> read_lines(const TraceFormat& format, LineReader lines, const TraceOptions& options) {
@@ -64,6 +79,11 @@ std::vector<RequestSpec> read_lines(const TraceFormat& format, LineReader lines,
 }
 
 }  // namespace
+
+std::string lines_left_out(std::uint64_t count, const std::string& first) {
+  return fmt::format("{} {} left out; the first: {}", count,
+                     count == 1 ? "line that is no request is" : "lines that are no requests are", first);
+}
 
 std::span<const TraceFormat> trace_formats() {
   return formats;
@@ -116,8 +136,50 @@ TraceBuilder::TraceBuilder(const LineReader& lines, const TraceOptions& options,
 
 void TraceBuilder::check_tokens(std::string_view field, std::int64_t tokens, std::size_t byte) const {
   if (tokens < 1 || tokens > max_request_tokens) {
-    lines_.fail(byte, fmt::format("{} is {}, expected 1 to {} tokens", field, tokens, max_request_tokens));
+    const bool aborted = tokens == 0 && lines_are_requests_ && !options_.skip_invalid;
+    lines_.fail(byte, fmt::format("{} is {}, expected 1 to {} tokens{}", field, tokens, max_request_tokens,
+                                  aborted ? ", or --skip-invalid (skip_invalid: true)" : ""));
   }
+}
+
+void TraceBuilder::each(const std::function<bool()>& next) {
+  lines_are_requests_ = true;
+  if (notes_ && !lines_.before_line()) header_.emplace_back(lines_.line_number(), lines_.line());
+  while (!full()) {
+    const bool begun = !lines_.before_line();
+    const int line = begun ? lines_.line_number() : 0;
+    try {
+      if (!next()) return;
+    } catch (const schema::InputError& error) {
+      const bool went_on = !lines_.before_line() && (!begun || lines_.line_number() != line);
+      if (!options_.skip_invalid || out_of_order_ || !went_on) throw;
+      if (options_.first_invalid != nullptr && options_.first_invalid->empty()) *options_.first_invalid = error.what();
+      leave_out();
+    }
+  }
+}
+
+bool TraceBuilder::noted(std::int64_t arrival_ns) {
+  if (notes_) noted_.push_back({arrival_ns, {lines_.line_number(), std::string(lines_.line())}});
+  return notes_;
+}
+
+std::vector<std::pair<int, std::string>> TraceBuilder::lines_by_arrival(const TraceFormat& format, LineReader& lines,
+                                                                        const TraceOptions& options) {
+  const RequestSink none = [](RequestSpec&&) {};
+  TraceBuilder trace(lines, options, none);
+  trace.notes_ = true;
+  format.read(lines, trace);
+  std::stable_sort(trace.noted_.begin(), trace.noted_.end(),
+                   [](const Noted& a, const Noted& b) { return a.arrival_ns < b.arrival_ns; });
+  std::vector<std::pair<int, std::string>> sorted = std::move(trace.header_);
+  for (Noted& noted : trace.noted_) sorted.push_back(std::move(noted.line));
+  return sorted;
+}
+
+void TraceBuilder::fail_order(std::size_t byte, std::string_view message) {
+  out_of_order_ = true;
+  lines_.fail(byte, fmt::format("{}, expected requests in order of arrival, or --sort (sort: true)", message));
 }
 
 void TraceBuilder::add(std::int64_t arrival_ns, std::size_t byte, std::int64_t prompt_tokens,
@@ -128,9 +190,8 @@ void TraceBuilder::add(std::int64_t arrival_ns, std::size_t byte, std::int64_t p
                 "years after it, expected a time since the start");
   }
   if (arrival_ns < last_ns_) {
-    lines_.fail(byte, fmt::format("the request arrives {:.9g} s after the start, {:.9g} s before the one above it, "
-                                  "expected requests in order of arrival",
-                                  seconds(arrival_ns), seconds(last_ns_ - arrival_ns)));
+    fail_order(byte, fmt::format("the request arrives {:.9g} s after the start, {:.9g} s before the one above it",
+                                 seconds(arrival_ns), seconds(last_ns_ - arrival_ns)));
   }
   last_ns_ = arrival_ns;
   RequestSpec request;

@@ -70,7 +70,13 @@ struct TraceOptions {
   double time_scale = 1;                     ///< of arrival times, between the two above: 0.5 doubles the rate
   std::optional<TraceColumns> columns = {};  ///< of format columns, and of no other
   std::uint64_t* left_out = nullptr;  ///< counts requests that failed or were cut, which are skipped; null: nobody asks
+  bool skip_invalid = false;  ///< lines that are no request (no tokens, no time) are left out and counted, not refused
+  bool sort = false;          ///< requests are in any order, and are sorted by arrival. Memory: the file
+  std::string* first_invalid = nullptr;  ///< becomes the message of the first line that skip_invalid leaves out
 };
+
+/// "3 lines that are no requests are left out; the first: t.csv:7:3: ...", of how many and TraceOptions::first_invalid.
+std::string lines_left_out(std::uint64_t count, const std::string& first);
 
 /// What becomes of a request that was read.
 using RequestSink = std::function<void(RequestSpec&&)>;
@@ -114,6 +120,19 @@ class TraceBuilder {
   [[nodiscard]] bool full() const { return options_.max_requests > 0 && count_ >= options_.max_requests; }
   [[nodiscard]] const TraceOptions& options() const { return options_; }
 
+  /// Calls `next`, which reads a line's request and is false at the end, until enough are there; with skip_invalid also
+  /// after a line that is none.
+  void each(const std::function<bool()>& next);
+  /// Told when a request arrives, on any clock, before anything else of it is checked: true where that is all that is
+  /// asked of its line.
+  [[nodiscard]] bool noted(std::int64_t arrival_ns);
+  /// The lines noted, by arrival, behind the header; lines that are no request are left out.
+  [[nodiscard]] static std::vector<std::pair<int, std::string>> lines_by_arrival(const TraceFormat& format,
+                                                                                 LineReader& lines,
+                                                                                 const TraceOptions& options);
+  /// Fails at a request that arrives before an earlier one of the file.
+  [[noreturn]] void fail_order(std::size_t byte, std::string_view message);
+
   /// Fails at `byte` of the current line unless 1 <= tokens <= max_request_tokens.
   void check_tokens(std::string_view field, std::int64_t tokens, std::size_t byte) const;
 
@@ -131,11 +150,21 @@ class TraceBuilder {
   [[nodiscard]] bool empty() const { return count_ == 0; }
 
  private:
+  struct Noted {
+    std::int64_t arrival_ns = 0;
+    std::pair<int, std::string> line;
+  };
+
   const LineReader& lines_;
   const TraceOptions& options_;
   const RequestSink& sink_;
   std::int64_t last_ns_ = 0;
   std::uint64_t count_ = 0;
+  bool lines_are_requests_ = false;
+  bool notes_ = false;         // arrivals alone, to sort by
+  bool out_of_order_ = false;  // the request of a line that is one
+  std::vector<Noted> noted_;
+  std::vector<std::pair<int, std::string>> header_;
 };
 
 /// Numbers sessions as they begin, and their turns. Memory: some 30 bytes a session.

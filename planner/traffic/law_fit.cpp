@@ -68,18 +68,17 @@ Moments lognormal_errors(double mu, double sigma, double n) {
 
 /// Two values for each of equally large parts of the sample, a standard deviation to either side of their mean, so that
 /// mean and cv of all stay.
-std::vector<std::int64_t> values_of(std::span<const std::int64_t> ascending) {
-  constexpr std::size_t kParts = kFitValues / 2;
-  const std::size_t n = ascending.size();
-  if (n <= kFitValues) return {ascending.begin(), ascending.end()};
+std::vector<std::int64_t> values_of(std::span<const std::int64_t> ascending, std::size_t count) {
+  const std::size_t n = ascending.size(), parts = count / 2;
+  if (n <= count) return {ascending.begin(), ascending.end()};
   std::vector<std::int64_t> values;
   double owed = 0;  // by rounding
   const auto add = [&](double value) {
     values.push_back(std::clamp<std::int64_t>(std::llround(value + owed), 1, models::max_request_tokens));
     owed += value - static_cast<double>(values.back());
   };
-  for (std::size_t k = 0; k < kParts; ++k) {
-    const std::size_t begin = k * n / kParts, end = (k + 1) * n / kParts;
+  for (std::size_t k = 0; k < parts; ++k) {
+    const std::size_t begin = k * n / parts, end = (k + 1) * n / parts;
     const auto part = static_cast<double>(end - begin);
     double mean = 0, variance = 0;
     for (std::size_t i = begin; i < end; ++i) mean += static_cast<double>(ascending[i]) / part;
@@ -207,10 +206,20 @@ LengthFit fit_lengths(std::span<const std::int32_t> lengths) {
       return fit;
     }
   }
-  LengthFit values{
-      {.distribution = Distribution::empirical, .values = values_of(sorted)}, sample, false, 0, laws.front().distance};
+  LengthFit values{{.distribution = Distribution::empirical, .values = values_of(sorted, kFitValues)},
+                   sample,
+                   false,
+                   0,
+                   laws.front().distance};
   values.distance = distance(sorted, values.law);
   return values;
+}
+
+LengthSpec with_few_values(LengthSpec law) {
+  if (law.distribution != Distribution::empirical) return law;
+  std::sort(law.values.begin(), law.values.end());
+  law.values = values_of(law.values, kFewValues);
+  return law;
 }
 
 namespace {

@@ -46,6 +46,7 @@ inline constexpr double kNearLaw = 0.05;        ///< distance
 inline constexpr double kNearMean = 0.03;       ///< relative, of the mean of its draws
 inline constexpr double kNearCv = 0.10;         ///< the same of their cv
 inline constexpr std::size_t kFitValues = 200;  ///< equally many lengths are behind each two of them
+inline constexpr std::size_t kFewValues = 20;   ///< as many can be read
 
 struct LengthFit {
   models::LengthSpec law;
@@ -57,6 +58,10 @@ struct LengthFit {
 
 /// Lengths, at least one.
 LengthFit fit_lengths(std::span<const std::int32_t> lengths);
+
+/// An empirical law with kFewValues values in place of more: mean and cv stay, and no share differs by more than two of
+/// them. Other laws as they are.
+models::LengthSpec with_few_values(models::LengthSpec law);
 
 struct ArrivalFit {
   models::ArrivalSpec law;

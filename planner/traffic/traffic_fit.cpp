@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <utility>
 
 #include "models/schema/error.h"
 #include "models/schema/units.h"
@@ -299,7 +300,9 @@ constexpr const char* kTokens = " tokens";
 ConfigNode length_node(const models::LengthSpec& law, const char* unit = kTokens) {
   using models::Distribution;
   ConfigNode node = ConfigNode::map();
-  const auto tokens = [unit](std::int64_t n) { return ConfigNode::scalar(std::to_string(n) + unit); };
+  const auto tokens = [unit](std::int64_t n) {
+    return ConfigNode::scalar(std::string_view(unit) == kTokens && n == 1 ? "1 token" : std::to_string(n) + unit);
+  };
   if (law.distribution != Distribution::fixed) {
     node.set("distribution", ConfigNode::scalar(models::word(law.distribution)));
   }
@@ -344,7 +347,28 @@ ConfigNode rate_table(const RateOverTime& rate) {
   return node;
 }
 
+/// Lengths of prompts: what follows a prefix, first turns of sessions, or whole prompts.
+template <class Fit>
+auto& prompt_law(Fit& fit) {
+  return fit.with_prefixes  ? fit.prefixes->own.law
+         : fit.session_laws ? fit.session_laws->first_prompt.law
+                            : fit.prompt.law;
+}
+
 }  // namespace
+
+std::optional<double> read_shorter(TrafficFit& fit) {
+  std::vector<models::LengthSpec*> laws{&prompt_law(fit), &fit.output.law};
+  if (fit.with_prefixes) laws.push_back(&fit.prefixes->law.tokens);
+  if (fit.session_laws) laws.insert(laws.end(), {&fit.session_laws->turns.law, &fit.session_laws->growth.law});
+  std::optional<double> most;
+  for (models::LengthSpec* law : laws) {
+    if (law->values.size() <= kFewValues) continue;
+    const models::LengthSpec all = std::exchange(*law, with_few_values(*law));
+    most = std::max(most.value_or(0), distance(all.values, *law));
+  }
+  return most;
+}
 
 schema::ConfigNode workload_fragment(const TrafficFit& fit) {
   ConfigNode workload = ConfigNode::map();
@@ -370,10 +394,7 @@ schema::ConfigNode workload_fragment(const TrafficFit& fit) {
     prefixes.set("tokens", length_node(fit.prefixes->law.tokens));
     workload.set("prefixes", std::move(prefixes));
   }
-  const models::LengthSpec& prompt = fit.with_prefixes  ? fit.prefixes->own.law
-                                     : fit.session_laws ? fit.session_laws->first_prompt.law
-                                                        : fit.prompt.law;
-  workload.set("context", length_node(prompt));
+  workload.set("context", length_node(prompt_law(fit)));
   workload.set("output", length_node(fit.output.law));
   if (fit.session_laws) {
     ConfigNode sessions = ConfigNode::map();

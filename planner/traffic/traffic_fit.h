@@ -76,6 +76,10 @@ struct TrafficFit {
 /// second turn.
 TrafficFit fit_traffic(const TrafficSample& sample, bool with_sessions = false);
 
+/// Replaces the lengths of the fragment that are values by few (with_few_values), for people to read. Returns the
+/// largest distance between a law before and after; nothing where no law has more.
+std::optional<double> read_shorter(TrafficFit& fit);
+
 /// The fit as the key `workload` of a scenario: a map with that key alone.
 schema::ConfigNode workload_fragment(const TrafficFit& fit);
 

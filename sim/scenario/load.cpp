@@ -333,16 +333,17 @@ class ScenarioFile::Sources {
     return shared(catalogues_, include, [&] { return built_in_with(include); });
   }
 
-  /// Reads the trace, and those that are laid over it, and completes their paths.
-  Requests trace(TraceInput& input) {
-    const Requests own = recording(input);
+  /// Reads the trace, and those that are laid over it, and completes their paths. What is left out of them is added to
+  /// `assumptions`.
+  Requests trace(TraceInput& input, std::vector<std::string>& assumptions) {
+    const Requests own = recording(input, assumptions);
     if (input.overlay.empty()) return own;
     std::vector<Requests> all{own};
     std::vector<std::string> files{input.path};
     std::vector<models::TracePart> parts{{own.get(), 0, 0}};
     OverlayKey key{{key_of(input), 0.0}};
     for (TraceInput& other : input.overlay) {
-      all.push_back(recording(other));
+      all.push_back(recording(other, assumptions));
       const auto same = std::find(files.begin(), files.end(), other.path);
       const auto later_ns = std::llround(std::min(other.at_s, kLatest_s) * 1e9);
       parts.push_back({all.back().get(), later_ns, static_cast<std::uint64_t>(same - files.begin())});
@@ -357,24 +358,41 @@ class ScenarioFile::Sources {
   }
 
  private:
-  using TraceKey =
-      std::tuple<std::string, std::string, std::int64_t, double, std::optional<models::TraceColumns>, models::TraceCut>;
+  using TraceKey = std::tuple<std::string, std::string, std::int64_t, double, std::optional<models::TraceColumns>,
+                              models::TraceCut, bool, bool>;
   using OverlayKey = std::vector<std::pair<TraceKey, double>>;
   static constexpr double kLatest_s = static_cast<double>(models::max_arrival_ns) * 1e-9;
 
   static TraceKey key_of(const TraceInput& input) {
-    return {input.format, input.path, input.max_requests, input.time_scale, input.columns, input.cut};
+    return {input.format,  input.path, input.max_requests, input.time_scale,
+            input.columns, input.cut,  input.skip_invalid, input.sort};
   }
 
-  Requests recording(TraceInput& input) {
+  Requests recording(TraceInput& input, std::vector<std::string>& assumptions) {
     input.path = beside(folder_, input.path);
-    return shared(traces_, key_of(input), [&] {
-      const models::TraceOptions options{static_cast<std::uint64_t>(input.max_requests), input.time_scale,
-                                         input.columns};
-      auto requests = models::read_trace(models::find_trace_format(input.format), input.path, options);
-      return input.cut.all() ? std::move(requests) : models::cut_trace(std::move(requests), input.cut);
+    const auto recorded = shared(traces_, key_of(input), [&] {
+      std::uint64_t left_out = 0;
+      std::string first;
+      const models::TraceOptions options{static_cast<std::uint64_t>(input.max_requests),
+                                         input.time_scale,
+                                         input.columns,
+                                         &left_out,
+                                         input.skip_invalid,
+                                         input.sort,
+                                         &first};
+      Recording read{models::read_trace(models::find_trace_format(input.format), input.path, options), {}};
+      if (!first.empty()) read.left_out = models::lines_left_out(left_out, first);
+      if (!input.cut.all()) read.requests = models::cut_trace(std::move(read.requests), input.cut);
+      return read;
     });
+    if (!recorded->left_out.empty()) assumptions.push_back("workload.trace: " + recorded->left_out);
+    return {recorded, &recorded->requests};
   }
+
+  struct Recording {
+    std::vector<models::RequestSpec> requests;
+    std::string left_out;  ///< in words; empty: nothing
+  };
   template <class Key, class T>
   using Shelf = std::deque<std::pair<Key, std::shared_ptr<const T>>>;
   static constexpr std::size_t kKept = 16;  // of each: a sweep over traces must not end with all of them in memory
@@ -403,7 +421,7 @@ class ScenarioFile::Sources {
   fs::path folder_;
   std::mutex mutex_;
   Shelf<ConfigNode, models::Catalogue> catalogues_;
-  Shelf<TraceKey, std::vector<models::RequestSpec>> traces_;
+  Shelf<TraceKey, Recording> traces_;
   Shelf<OverlayKey, std::vector<models::RequestSpec>> overlays_;
   Shelf<std::string, std::vector<models::ScoredPrompt>> prompts_;
 };
@@ -453,7 +471,7 @@ Scenario ScenarioFile::load(ConfigNode document, bool whole) const {
   complete(scenario, catalogue, sources_->folder(), report,
            [this](const std::string& path) { return sources_->scored_prompts(path); });
   if (scenario.workload.trace) {
-    scenario.trace = sources_->trace(*scenario.workload.trace);
+    scenario.trace = sources_->trace(*scenario.workload.trace, scenario.assumptions);
     if (scenario.workload.trace->sessions &&
         std::none_of(scenario.trace->begin(), scenario.trace->end(),
                      [](const models::RequestSpec& r) { return r.session >= 0; })) {

@@ -39,6 +39,8 @@ struct TraceInput {
   std::int64_t max_requests = 0;  ///< 0: all
   double time_scale = 1;          ///< arrival times are multiplied by this: 0.5 doubles the rate
   bool arrivals_only = false;     ///< requests arrive as recorded; their prompts and outputs are generated
+  bool skip_invalid = false;      ///< lines that are no request are left out
+  bool sort = false;              ///< requests are in any order
   std::optional<models::TraceColumns> columns{};  ///< of format columns
   models::TraceCut cut;                           ///< which of the requests, and how often
   bool sessions = false;                          ///< turns after a session's first one wait for the one before

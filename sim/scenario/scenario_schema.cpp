@@ -399,6 +399,13 @@ void add_recording(ObjectSchema<TraceInput>& trace) {
                  "arrival times are multiplied by this: 0.5 doubles the rate");
   trace.object("columns", &TraceInput::columns, columns_schema(), Presence::optional,
                "names of columns, of format columns");
+  trace.optional(
+      "skip_invalid", &TraceInput::skip_invalid, boolean(),
+      "lines that are no request (aborted, without tokens or a time) are left out, and results say how many; "
+      "else the first is refused");
+  trace.optional("sort", &TraceInput::sort, boolean(),
+                 "requests are in any order, such as that in which they ended, and are sorted by arrival; else they "
+                 "have to arrive one after the other");
   trace.optional("from", KVSIM_MEMBER(cut.from_s), time().non_negative(),
                  "requests before this time (after time_scale) are left out, and the rest begins at 0 s");
   trace.optional("until", KVSIM_MEMBER(cut.until_s), time().positive(),

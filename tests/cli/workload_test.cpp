@@ -152,6 +152,39 @@ TEST_F(WorkloadTest, ALogIsReadByTheNamesOfItsColumns) {
   EXPECT_EQ(Json::parse(r.out)["format"], "columns");
 }
 
+// In the order in which requests ended, with one that was aborted: half of the outputs are short, half long.
+TEST_F(WorkloadTest, AServicesOwnLogIsReadSortedAndWithoutAbortedRequests) {
+  std::string log = "ts,in,out\n900,7,0\n";
+  for (int i = 400; i > 0; --i) log += std::to_string(i) + (i % 2 == 0 ? ",500,100\n" : ",500,1000\n");
+  write("log.csv", log);
+  const auto with = [&](Words words, const Words& more) {
+    const Words read{"log.csv", "--columns", "arrival=ts,prompt=in,output=out,time=s"};
+    words.insert(words.end(), read.begin(), read.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  };
+  const std::string first = "log.csv:2:7: out is 0, expected 1 to 10000000 tokens";
+  EXPECT_EQ(with({"workload", "info"}, {"--sort"}).err,
+            "kvsim: " + first + ", or --skip-invalid (skip_invalid: true)\n");
+  const CommandResult info = with({"workload", "info"}, {"--sort", "--skip-invalid", "--json"});
+  ASSERT_EQ(info.status, 0) << info.err;
+  EXPECT_EQ(Json::parse(info.out)["requests"], 400);
+  EXPECT_EQ(Json::parse(info.out)["left_out"], 1);
+  EXPECT_NE(with({"workload", "info"}, {"--sort", "--skip-invalid"}).out.find("1 line that is no request is left out"),
+            std::string::npos);
+  const CommandResult fit = with({"workload", "fit"}, {"--sort", "--skip-invalid", "--out", "fitted"});
+  ASSERT_EQ(fit.status, 0) << fit.err;
+  EXPECT_NE(fit.out.find("# lost: 1 line that is no request is left out; the first: " + first), std::string::npos);
+  const auto values = [](const std::string& yaml) {
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = yaml.find(" tokens,", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  EXPECT_LT(values(fit.out), 30U) << fit.out;
+  EXPECT_NE(fit.out.find("20 values here"), std::string::npos) << fit.out;
+  EXPECT_GT(values(read("fitted/workload.yaml")), 190U);
+}
+
 TEST_F(WorkloadTest, ALogMaySayWhichBlocksPromptsShare) {
   write("blocks.jsonl",
         "{\"ts\": 0, \"in\": 40, \"out\": 5, \"ids\": [1, 2]}\n{\"ts\": 1, \"in\": 40, \"out\": 5, \"ids\": [1, 3]}\n");

@@ -6,6 +6,7 @@ import unittest
 
 import console
 import extension
+import figures
 import pages
 import references
 
@@ -62,6 +63,31 @@ class Output(unittest.TestCase):
     def test_a_command_goes_on_after_a_backslash(self):
         block = pages.Block("p", 1, "console", "$ kvsim a \\\n    --b\nout\n$ kvsim c\n", "")
         self.assertEqual(console.commands(block), [["kvsim a --b", ["out"]], ["kvsim c", []]])
+
+
+class Figures(Pages):
+    BLOCK = "```console\n$ kvsim run\nper output token  17.2 ms, 0.8816 to 1.464 of it\n```\n"
+
+    def check(self, prose, update=False):
+        page = self.write(self.BLOCK + prose)
+        return figures.check(page, self.folder.name, update), pages.read(page)[len(self.BLOCK):]
+
+    def test_a_marked_figure_is_that_of_the_block_above_it(self):
+        self.assertEqual(self.check("So 17.2 ms<!-- = /token +([\\d.]+)/ -->.")[0], 0)
+        self.assertEqual(self.check("So 17 ms<!-- = /token +([\\d.]+)/ -->.")[0], 0)
+        self.assertEqual(self.check("So 17.1 ms<!-- = /token +([\\d.]+)/ -->.")[0], 1)
+        self.assertEqual(self.check("15 to 25 ms<!-- = /token +([\\d.]+)/ * /to ([\\d.]+)/ -->")[0], 0)
+        self.assertEqual(self.check("So 17.2 ms<!-- = /gap +([\\d.]+)/ -->.")[0], 1, "nothing matches")
+        self.assertEqual(self.check("So 17.2 ms<!-- = token -->.")[0], 1, "no pattern")
+
+    def test_a_marked_figure_may_be_another_pages(self):
+        self.write("| all | 923 | 10.3 % |\n", "docs/other.md")
+        self.assertEqual(self.check("10 %<!-- = docs/other.md /all \\| \\d+ \\| ([\\d.]+)/ -->")[0], 0)
+
+    def test_an_update_writes_the_figure_alone(self):
+        stale = "15 to 27 ms<!-- = /token +([\\d.]+)/ * /to ([\\d.]+)/ -->, 9.99 ms<!-- = /token +([\\d.]+)/ -->."
+        failures, text = self.check(stale, update=True)
+        self.assertEqual((failures, text), (0, stale.replace("27", "25").replace("9.99", "17.20")))
 
 
 class References(Pages):

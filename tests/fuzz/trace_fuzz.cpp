@@ -18,6 +18,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         options.columns->block_tokens = format.block_tokens = 16;
       }
     }
+    options.skip_invalid = chosen / formats.size() / 2 % 2 == 1;
+    options.sort = chosen / formats.size() / 4 % 2 == 1;
+    std::uint64_t left_out = 0;
+    options.left_out = &left_out;
     const auto requests = models::read_trace_text(format, "fuzz", text, options);
     models::describe_trace(requests, format.block_tokens);
   });

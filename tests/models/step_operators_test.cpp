@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "models/catalogue/catalogue.h"
+#include "models/kernels/step_account.h"
 #include "models/kernels/step_time.h"
 #include "tests/models/tiny_machine.h"
 
@@ -183,6 +184,52 @@ TEST(StepOperators, WhatBindsIsTheLongerOfBothOrFixedTimes) {
   EXPECT_EQ(binds(decode(1, 500, 10), 0), "memory");        // 5 s of bytes, 0.32 s of arithmetic
   EXPECT_EQ(binds(decode(1, 500, 1000), 0), "arithmetic");  // 32 s
   EXPECT_EQ(binds(decode(1, 500, 10), 100), "neither") << "a hundredth of the bandwidth, less of the arithmetic";
+}
+
+// Twice a resource saves of the operators together what it saves of the step, and an operator is bound by what saves
+// more of it: the mean of doubling it first and last.
+TEST(StepOperators, AnOperatorIsBoundAsTheAccountOfTheStepHasIt) {
+  const Catalogue catalogue = Catalogue::built_in();
+  const auto check = [&catalogue](const char* gpu, const char* model, int gpus, int requests) {
+    const GpuSpec g = catalogue.gpu(gpu);
+    const KernelProfile profile = catalogue.profile(g.profile);
+    const Interconnect links = catalogue.link(g.peer_link);
+    const LlmSpec m = catalogue.model(model);
+    const double pairs = 4000.0 * requests;
+    const StepWork w = decode(requests, pairs * static_cast<double>(m.kv_bytes_per_token()), pairs);
+    const auto on = [&](double memory, double arithmetic) {
+      return step_operators(faster_gpu(g, memory, arithmetic), links, profile, m, gpus, w);
+    };
+    const auto now = on(1, 1), memory = on(2, 1), arithmetic = on(1, 2), both = on(2, 2);
+    double all_memory = 0, all_arithmetic = 0;
+    for (const StepOperator& o : now) {
+      if (o.binds != "memory" && o.binds != "arithmetic" && o.binds != "neither") continue;
+      const double s = o.seconds, s_m = named(memory, o.name).seconds, s_a = named(arithmetic, o.name).seconds,
+                   s_b = named(both, o.name).seconds;
+      const double by_memory = s - s_m + s_a - s_b, by_arithmetic = s - s_a + s_m - s_b;
+      all_memory += by_memory;
+      all_arithmetic += by_arithmetic;
+      const std::string of = std::string(model) + ", " + o.name;
+      if (o.binds == "memory") {
+        EXPECT_GE(by_memory, by_arithmetic) << of;
+      }
+      if (o.binds == "arithmetic") {
+        EXPECT_LE(by_memory, by_arithmetic) << of;
+      }
+      EXPECT_EQ(o.binds == "neither", s - s_b < s / 4) << of;
+    }
+    const StepTimer timer(g, links, profile, m, gpus);
+    const PerResource bound = StepAccounts(timer).of(w).bound;
+    const double hbm = bound[static_cast<std::size_t>(Resource::hbm_bandwidth)],
+                 compute = bound[static_cast<std::size_t>(Resource::compute)];
+    // Accounts are of nearly the same sizes.
+    EXPECT_NEAR(hbm / (hbm + compute), all_memory / (all_memory + all_arithmetic), 0.1) << model;
+  };
+  for (const int requests : {8, 256}) {
+    check("b200", "deepseek-v3", 8, requests);
+    check("h200", "gpt-oss-120b", 2, requests);
+    check("h100-sxm", "llama-3.1-8b", 1, requests);
+  }
 }
 
 }  // namespace

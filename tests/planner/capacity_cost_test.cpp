@@ -157,7 +157,8 @@ TEST(Prices, AGpuThatNobodyKnowsIsRefusedWithTheNearest) {
 TEST(Prices, WhatIsNoPriceIsRefusedWithItsPlace) {
   EXPECT_EQ(refusal("{gpu: {a100: 1 USD/h}}"), "prices.yaml:1:2: unknown key \"gpu\"; did you mean \"gpus\"?");
   EXPECT_EQ(refusal("{gpus: {a100: 1}}"),
-            "prices.yaml:1:15: gpus.a100: expected a price with its unit (USD/h), found the bare number \"1\"");
+            "prices.yaml:1:15: gpus.a100: expected a price with its unit (USD/h), found the bare number \"1\"; write "
+            "\"1 USD/h\"");
   EXPECT_EQ(refusal("{dram: 3 USD/h}"),
             "prices.yaml:1:8: dram: expected a price of memory such as \"3 USD/GB-month\", but \"3 USD/h\" is a price");
 }

@@ -173,6 +173,44 @@ TEST(SweepRanking, OfTheTrafficNoPointIsTheBest) {
             "no point is best: workload.arrivals.rate is the traffic, of which less is always easier");
 }
 
+bool has(const std::vector<std::string>& lines, const std::string& words) {
+  return std::any_of(lines.begin(), lines.end(),
+                     [&words](const std::string& line) { return line.find(words) != std::string::npos; });
+}
+
+// Two draft lengths over a slow link and a fast one: each is best at one of them, and the fast link is no choice.
+TEST(SweepRanking, OfAPropertyOfTheMachineNoPointIsTheBestAndEachValueHasItsOwn) {
+  Sweep sweep =
+      sweep_of({asked(0, 4, 0.1, "1"), asked(1, 1, 0.1, "1"), asked(2, 3, 0.1, "1"), asked(3, 2, 0.1, "1")}, 4);
+  sweep.plan.design =
+      planner::sweep::Design::grid({planner::sweep::parse_axis("decode.draft_length=5,9"),
+                                    planner::sweep::parse_axis("cluster.host.link.read=64 GB/s,128 GB/s")});
+  sweep.plan.resolved = "workload: {arrivals: {rate: 1/s}}\n";
+  sweep = ranked_as_asked(std::move(sweep.plan), std::move(sweep.points));
+  const Ranking ranking = ranking_of(sweep, FigureTable(sweep));
+  EXPECT_EQ(ranking.given, std::vector<std::string>{"cluster.host.link.read"});
+  EXPECT_FALSE(ranking.marked(1));
+  EXPECT_EQ(ranking.at_given,
+            (std::vector<std::pair<std::string, std::size_t>>{{"read = 64 GB/s", 2}, {"read = 128 GB/s", 1}}));
+  const std::vector<std::string> words = sweep_page(sweep).subtitle;
+  EXPECT_TRUE(has(words, "no point is best: cluster.host.link.read is a property of the machine, and no choice"));
+  EXPECT_TRUE(has(words, "at read = 64 GB/s: point 2 (decode.draft_length=9, cluster.host.link.read=64 GB/s) with"));
+}
+
+TEST(SweepRanking, PropertiesOfTheMachineAreToldFromWhatIsBought) {
+  for (const char* path :
+       {"cluster.host.link", "cluster.host.link.write", "cluster.gpu.peer_link", "cluster.gpu.profile",
+        "cluster.gpu.type.memory_bandwidth", "cluster.node.link", "cluster.storage.0.read"}) {
+    EXPECT_TRUE(is_machine_property(path)) << path;
+    EXPECT_TRUE(is_given(path, false)) << path;
+  }
+  for (const char* path : {"cluster.gpu.type", "cluster.gpu.tensor_parallel", "cluster.replicas", "cluster.host.memory",
+                           "cluster.storage.0.capacity", "cluster.router", "decode.link", "model"}) {
+    EXPECT_FALSE(is_machine_property(path)) << path;
+  }
+  EXPECT_EQ(given_words({"cluster.host.link", "slo"}), "cluster.host.link, slo are what is given, and no choice");
+}
+
 planner::sweep::PointResult unsteady(planner::sweep::PointResult point, const std::string& why = "the queue grows") {
   point.result.insert(1, fmt::format(R"("requests":{{"unsteady_state":"{}"}},)", why));
   return point;
@@ -369,11 +407,6 @@ TEST(SweepFigures, LongTablesShowTheBestAndSaySo) {
 
 std::string quality(const std::string& lossless, const std::string& score, const std::string& nats = "null") {
   return fmt::format(R"(,"quality":{{"mean_score":{},"expected_kl_nats":{},"lossless":{}}})", score, nats, lossless);
-}
-
-bool has(const std::vector<std::string>& lines, const std::string& words) {
-  return std::any_of(lines.begin(), lines.end(),
-                     [&words](const std::string& line) { return line.find(words) != std::string::npos; });
 }
 
 TEST(SweepQuality, OfTheBestIsSaidAndTheFirstLosslessPointIsNamed) {

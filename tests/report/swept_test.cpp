@@ -257,6 +257,19 @@ TEST(Swept, OverWhatIsAskedForThereIsAnAnswerForEachOfItsValues) {
       << f.detail;
 }
 
+// A link is a machine's: it is no part of what is recommended.
+TEST(Swept, OverAPropertyOfTheMachineTheAnswerHoldsAtEachOfItsValues) {
+  Json d = policies();
+  d["axes"].push_back({{"path", "cluster.host.link.read"}, {"values", {"64 GB/s", "128 GB/s"}}});
+  for (std::size_t i = 0; i < 3; ++i) d["points"][i]["set"]["cluster.host.link.read"] = i == 0 ? "64 GB/s" : "128 GB/s";
+  const Fact f = only({d}, kWhichPolicy);
+  EXPECT_EQ(f.answer.find("128"), std::string::npos) << f.answer;
+  EXPECT_TRUE(says(f,
+                   "No point is best: cluster.host.link.read is a property of the machine, and no choice. At "
+                   "each:\nread = 64 GB/s: policy = "))
+      << f.detail;
+}
+
 TEST(Swept, PointsWithoutTheFigureWereSimulatedAllTheSame) {
   Json d = draft_lengths(0.1);
   for (Json& point : d["points"]) point["result"] = {{"throughput", {{"output_tokens_per_s", nullptr}}}};

@@ -51,6 +51,8 @@ class KeyEffect : public ::testing::TestWithParam<KeyRow> {
     const std::string csv = "arrival_s,prompt_tokens,output_tokens\n0.0,4000,50\n0.1,5000,60\n";
     folder_.write("short.csv", csv);
     folder_.write("long.csv", csv + "0.2,6000,70\n");
+    folder_.write("aborted.csv", csv + "0.2,6000,0\n");
+    folder_.write("ended.csv", csv + "0.05,6000,70\n");
     folder_.write("blocks.jsonl", R"({"ts": 0, "in": 4000, "out": 9, "ids": [1, 2, 3], "others": [1, 4, 5]})"
                                   "\n"
                                   R"({"ts": 5, "in": 4000, "out": 9, "ids": [1, 2, 3], "others": [1, 6, 7]})"

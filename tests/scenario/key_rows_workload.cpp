@@ -34,7 +34,10 @@ const Sets kBlocks = {
     "blocks: "
     "ids, block_size: 1024 tokens, time: s}}}",
     "prefill=recompute", "decode={policy: full_kv}", "schedule={policy: fcfs, prefix_caching: true}"};
-const Sets kTrace = {"workload={trace: {format: csv, path: $DIR/long.csv}}"};
+Sets recorded_in(const std::string& file) {
+  return {"workload={trace: {format: csv, path: $DIR/" + file + "}}"};
+}
+const Sets kTrace = recorded_in("long.csv");
 
 /// Sessions, a user each, with prompts found again.
 const Sets kSessions = placed(
@@ -47,8 +50,8 @@ const Sets kTeams = placed(
      "workload={closed: {concurrency: 4}, context: 1k tokens, output: 80 tokens, sessions: {turns: 3, growth: 300 "
      "tokens, think_time: 1 s, count: 9, sub_agents: {count: 2, turns: 2, context: 2k tokens}}}"});
 /// Another trace beside the scenario's, with this.
-std::string overlay(const std::string& change) {
-  return "workload.trace.overlay=[{format: csv, path: $DIR/long.csv, " + change + "}]";
+std::string overlay(const std::string& change, const std::string& file = "long.csv") {
+  return "workload.trace.overlay=[{format: csv, path: $DIR/" + file + ", " + change + "}]";
 }
 /// The same of a log, with this beside the names of its columns.
 std::string overlay_log(const std::string& change) {
@@ -185,6 +188,8 @@ std::vector<KeyRow> workload_rows() {
       {"workload.trace.columns.block_size", kBlocks, "1024 tokens", "128 tokens"},
       {"workload.trace.columns.parent", kLog, "by", "parent", Effect::refused},
       {"workload.trace.max_requests", kTrace, "0", "1"},
+      {"workload.trace.skip_invalid", recorded_in("aborted.csv"), "true", "false", Effect::refused},
+      {"workload.trace.sort", recorded_in("ended.csv"), "true", "false", Effect::refused},
       {"workload.trace.time_scale", kTrace, "1", "10"},
       {"workload.trace.arrivals_only",
        {"workload={trace: {format: csv, path: $DIR/long.csv}, context: 8k tokens, output: 100 tokens}"},
@@ -231,6 +236,10 @@ std::vector<KeyRow> workload_rows() {
       {"workload.trace.overlay[].until", kTrace, overlay("until: 1 ms"), overlay("until: 1000 s")},
       {"workload.trace.overlay[].keep", kTrace, overlay("keep: 1"), overlay("keep: 0.6")},
       {"workload.trace.overlay[].repeat", kTrace, overlay("repeat: 1"), overlay("repeat: 2")},
+      {"workload.trace.overlay[].skip_invalid", kTrace, overlay("skip_invalid: true", "aborted.csv"),
+       overlay("skip_invalid: false", "aborted.csv"), Effect::refused},
+      {"workload.trace.overlay[].sort", kTrace, overlay("sort: true", "ended.csv"), overlay("sort: false", "ended.csv"),
+       Effect::refused},
       {"workload.trace.overlay[].max_requests", kTrace, overlay("max_requests: 1"), overlay("max_requests: 2")},
       {"workload.trace.overlay[].time_scale", kTrace, overlay("time_scale: 1"), overlay("time_scale: 10")},
       {"workload.trace.overlay[].format", kTrace, overlay_log("time: ms"),

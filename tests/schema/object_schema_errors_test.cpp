@@ -127,7 +127,8 @@ TEST(SchemaErrors, ASourceNeedsItsReference) {
       "test.yaml:3:33: price.source: unknown value \"rumour\"; expected one of datasheet, publication, measurement, "
       "derived, assumption, scenario");
   EXPECT_EQ(complaint("price: {value: 2, source: scenario}"),
-            "test.yaml:3:16: price.value: expected a price with its unit (USD/h), found the bare number \"2\"");
+            "test.yaml:3:16: price.value: expected a price with its unit (USD/h), found the bare number \"2\"; write "
+            "\"2 USD/h\"");
 }
 
 TEST(SchemaErrors, ACheckOverSeveralFieldsPointsAtTheField) {

@@ -129,7 +129,8 @@ TEST(CompressorChecks, CurvesMakeSense) {
   EXPECT_EQ(compressor_error("value: 0.01", "value: 0.04"),
             "test.yaml:6:77: step_kl.points.1.value: rises with keep_ratio: keeping more cannot drift further");
   EXPECT_EQ(compressor_error("value: 0.98", "value: 98"),
-            "test.yaml:7:48: agreement.points.0.value: must be > 0 and <= 1, found 98: it is a probability");
+            "test.yaml:7:48: agreement.points.0.value: must be > 0 and <= 1, found 98: it is a probability; did you "
+            "mean 0.98?");
 }
 
 TEST(CompressorChecks, KindWidthAndReloadFitTogether) {

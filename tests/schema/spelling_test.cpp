@@ -40,6 +40,35 @@ TEST(Spelling, TheOwnerInFrontOfAModelDoesNotCount) {
   EXPECT_EQ(nearest("Qwen/Qwen3-32B", Words{"qwen3-30b-a3b", "qwen3-32b"}), Words{"qwen3-32b"});
 }
 
+// Last before, first after; those that end alike behind the version come first.
+TEST(Spelling, AnotherVersionOfAFamilyIsTheLastOneBefore) {
+  const Words models{"deepseek-v3", "deepseek-v3.2", "gpt-oss-120b", "llama-3-8b", "llama-3.1-70b", "llama-3.1-8b"};
+  const auto nearest_version = [&models](std::string_view word) {
+    const auto other = other_version(word, models);
+    return other ? other->asked + " " + other->nearest : "";
+  };
+  EXPECT_EQ(nearest_version("deepseek-v4"), "deepseek-v4 deepseek-v3.2");
+  EXPECT_EQ(nearest_version("deepseek-ai/DeepSeek-V4-Flash"), "deepseek-v4 deepseek-v3.2");
+  EXPECT_EQ(nearest_version("deepseek-v3.1"), "deepseek-v3.1 deepseek-v3");
+  EXPECT_EQ(nearest_version("deepseek-v2"), "deepseek-v2 deepseek-v3");
+  EXPECT_EQ(nearest_version("llama-5-8b"), "llama-5 llama-3.1-8b");
+  EXPECT_EQ(nearest_version("llama-3.1-405b"), "") << "entries of this version are there";
+  EXPECT_EQ(nearest_version("gpt-5"), "") << "gpt-oss has no version";
+  EXPECT_EQ(nearest_version("phi-4"), "");
+  EXPECT_EQ(nearest_version("deepseek-v99999999999999999999"), "");
+}
+
+TEST(Spelling, CaseDoesNotCountAmongMistakes) {
+  EXPECT_EQ(nearest("GPT-OS-120B", Words{"gpt-oss-120b", "gpt-oss-20b"}), Words{"gpt-oss-120b"});
+}
+
+TEST(Spelling, ASharePerCentIsDividedByAHundred) {
+  EXPECT_EQ(meant_share(95), "; did you mean 0.95?");
+  EXPECT_EQ(meant_share(0.95), "");
+  EXPECT_EQ(meant_share(1.5), "");
+  EXPECT_EQ(meant_share(101), "");
+}
+
 TEST(Spelling, ANameWithMoreBehindItIsThatName) {
   EXPECT_EQ(nearest("qwen3-32b-fp8", Words{"qwen3-30b-a3b", "qwen3", "qwen3-32b"}), Words{"qwen3-32b"});
 }

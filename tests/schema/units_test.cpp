@@ -72,6 +72,20 @@ TEST(Units, ABareNumberListsTheUnits) {
             "expected a time with its unit (s, ms, us, ns, min, h), found the bare number \"25\"");
 }
 
+// A time or a size may be meant in any of its units; tokens and rates are mostly written in their own.
+TEST(Units, ABareNumberIsSaidWithTheUnitThatIsUsual) {
+  EXPECT_NE(unit_error(Dimension::rate, "200").find("found the bare number \"200\"; write \"200/s\""),
+            std::string::npos);
+  EXPECT_NE(unit_error(Dimension::tokens, "1000").find("; write \"1000 tokens\""), std::string::npos);
+  EXPECT_EQ(unit_error(Dimension::bytes, "80").find("write"), std::string::npos);
+  EXPECT_EQ(parse_integral(Dimension::tokens, "1k"), 1000);
+}
+
+TEST(Units, AShareInPerCentIsSaidAsAShare) {
+  EXPECT_EQ(unit_error(Dimension::number, "20%"), "expected a number such as \"0.2\", found \"20%\": write 0.2");
+  EXPECT_EQ(unit_error(Dimension::integer, "20%"), "expected a whole number such as \"25\", found \"20%\"");
+}
+
 TEST(Units, AnotherDimensionIsNamed) {
   EXPECT_EQ(unit_error(Dimension::bandwidth, "64 ms"),
             "expected a bandwidth such as \"64 GB/s\", but \"64 ms\" is a time");

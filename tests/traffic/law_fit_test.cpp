@@ -115,6 +115,22 @@ TEST(LawFit, LengthsThatFollowNoLawAreKeptAsValues) {
   EXPECT_NEAR(drawn_by(fit.law).mean, fit.parameters.mean.value, 3);
 }
 
+// Two of 20 values stand for a tenth of the lengths each: shares differ by at most 0.1, mean and cv by rounding.
+TEST(LawFit, FewValuesKeepMeanAndCvAndMostOfTheShares) {
+  std::vector<std::int32_t> lengths = drawn({.distribution = Distribution::lognormal, .mean = 300, .cv = 1}, 3'000);
+  for (std::size_t i = 0; i < 1'000; ++i) lengths[3 * i] = 9'000;
+  const LengthSpec all = fit_lengths(lengths).law;
+  ASSERT_EQ(all.values.size(), 200U);
+  const LengthSpec few = with_few_values(all);
+  EXPECT_EQ(few.values.size(), 20U);
+  EXPECT_NEAR(drawn_by(few).mean, drawn_by(all).mean, 1);
+  EXPECT_NEAR(drawn_by(few).cv, drawn_by(all).cv, 0.01);
+  EXPECT_LE(distance(all.values, few), 0.1);
+  const LengthSpec law{.distribution = Distribution::uniform, .min = 3, .max = 9};
+  EXPECT_EQ(with_few_values(law).max, 9);
+  EXPECT_TRUE(with_few_values(law).values.empty());
+}
+
 TEST(LawFit, FindsTheLawOfGaps) {
   const auto fitted = [](const ArrivalSpec& law) {
     models::ArrivalProcess process(law);

@@ -143,6 +143,24 @@ TEST(TrafficFit, ASessionsLawsAreThoseOfItsTurns) {
                schema::InputError);
 }
 
+// Outputs of 100 and 1,000 tokens are values; prompts of one length and of sessions' first turns are none.
+TEST(TrafficFit, ValuesAreShortenedForPeopleAndTheDifferenceIsKnown) {
+  TrafficSample sample(0);
+  for (int i = 0; i < 400; ++i) {
+    models::RequestSpec r;
+    r.arrival_ns = i * std::int64_t{1'000'000'000};
+    r.prompt_tokens = 500;
+    r.output_tokens = i % 2 == 0 ? 100 : 1'000;
+    sample.add(r);
+  }
+  TrafficFit fit = fit_traffic(sample);
+  ASSERT_EQ(fit.output.law.values.size(), kFitValues);
+  const std::optional<double> distance = read_shorter(fit);
+  EXPECT_EQ(fit.output.law.values.size(), kFewValues);
+  EXPECT_EQ(distance, 0) << "ten of each";
+  EXPECT_EQ(read_shorter(fit), std::nullopt) << "nothing is left to shorten";
+}
+
 // Two sessions: turns 3 and 1; second prompts go 100 and 40 tokens beyond what was there, the third is shorter.
 TEST(TrafficFit, SessionsByHand) {
   TrafficSample sample(0);

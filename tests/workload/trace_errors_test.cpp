@@ -110,9 +110,10 @@ TEST(TraceErrors, OfVllmBenchNameItsOwnKeys) {
   EXPECT_EQ(error_of("vllm_bench", "{\"arrival_time\": \"now\", \"input_toks\": 1, \"output_toks\": 1}\n"),
             "t:1:18: arrival_time is \"now\", expected a number, seconds on any clock");
   EXPECT_EQ(error_of("vllm_bench", "{\"arrival_time\": 10, \"input_toks\": 0, \"output_toks\": 1}\n"),
-            "t:1:36: input_toks is 0, expected 1 to 10000000 tokens");
+            "t:1:36: input_toks is 0, expected 1 to 10000000 tokens, or --skip-invalid (skip_invalid: true)");
   EXPECT_EQ(error_of("vllm_bench", first + "{\"arrival_time\": 9, \"input_toks\": 1, \"output_toks\": 1}\n"),
-            "t:2:18: the request arrives before the first one, expected requests in order of arrival");
+            "t:2:18: the request arrives before the first one, expected requests in order of arrival, or --sort (sort: "
+            "true)");
 }
 
 /// With these names of columns.
@@ -157,11 +158,12 @@ TEST(TraceErrors, OfALogNameItsColumns) {
   EXPECT_EQ(log_error(head + "1,-5,1,a,2\n"), "t:2:3: in is -5, expected 1 to 10000000 tokens");
   EXPECT_EQ(log_error(head + "1,5,one,a,2\n"), "t:2:5: out is \"one\", expected a whole number of tokens");
   EXPECT_EQ(log_error(head + "9,5,1,a,9\n8.5,5,1,b,9\n"),
-            "t:3:1: ts is 0.5 s before that of the first request, expected requests in order of arrival");
+            "t:3:1: ts is 0.5 s before that of the first request, expected requests in order of arrival, or --sort "
+            "(sort: true)");
   EXPECT_EQ(
       log_error(head + "7,5,1,a,9\n9,5,1,a,9\n8.5,5,1,b,9\n"),
       "t:4:1: the request arrives 1.5 s after the start, 0.5 s before the one above it, expected requests in order "
-      "of arrival");
+      "of arrival, or --sort (sort: true)");
   EXPECT_EQ(
       log_error(head + "9,5,1,a,8.5\n"),
       "t:2:9: end is 0.5 s before ts: session \"a\" ends before it begins, expected the time at which the request was "
@@ -283,13 +285,13 @@ TEST(TraceErrors, OfSessionsNameWhatIsMissing) {
 
 TEST(TraceErrors, LengthsThatMakeNoSense) {
   EXPECT_EQ(error_of("mooncake", mooncake("0", "0", "1", "[]")),
-            "t:1:34: input_length is 0, expected 1 to 10000000 tokens");
+            "t:1:34: input_length is 0, expected 1 to 10000000 tokens, or --skip-invalid (skip_invalid: true)");
   EXPECT_EQ(error_of("mooncake", mooncake("0", "1", "-7", "[1]")),
             "t:1:54: output_length is -7, expected 1 to 10000000 tokens");
   EXPECT_EQ(error_of("csv", csv_head + "0,10000001,1\n"),
             "t:2:3: prompt_tokens is 10000001, expected 1 to 10000000 tokens");
   EXPECT_EQ(error_of("azure", azure_head + "2023-11-16 18:15:46,5,0\n"),
-            "t:2:23: GeneratedTokens is 0, expected 1 to 10000000 tokens");
+            "t:2:23: GeneratedTokens is 0, expected 1 to 10000000 tokens, or --skip-invalid (skip_invalid: true)");
 }
 
 TEST(TraceErrors, BlocksThatDoNotFitTheLength) {
@@ -302,9 +304,11 @@ TEST(TraceErrors, BlocksThatDoNotFitTheLength) {
 TEST(TraceErrors, TimesThatGoBack) {
   EXPECT_EQ(error_of("mooncake", mooncake("2000", "1", "1", "[1]") + mooncake("1500", "1", "1", "[1]")),
             "t:2:15: the request arrives 1.5 s after the start, 0.5 s before the one above it, expected requests in "
-            "order of arrival");
-  EXPECT_EQ(error_of("azure", azure_head + "2023-11-16 18:15:46.5,1,1\n2023-11-16 18:15:46.4,1,1\n"),
-            "t:3:1: TIMESTAMP 2023-11-16 18:15:46.4 is before the line above, expected requests in order of arrival");
+            "order of arrival, or --sort (sort: true)");
+  EXPECT_EQ(
+      error_of("azure", azure_head + "2023-11-16 18:15:46.5,1,1\n2023-11-16 18:15:46.4,1,1\n"),
+      "t:3:1: TIMESTAMP 2023-11-16 18:15:46.4 is before the line above, expected requests in order of arrival, or "
+      "--sort (sort: true)");
   const std::string outside =
       "the request arrives before the trace's start or a hundred years after it, expected a time since the start";
   EXPECT_EQ(error_of("csv", csv_head + "-1,1,1\n"), "t:2:1: " + outside);

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 
 #include "tests/workload/test_support.h"
@@ -216,6 +218,88 @@ TEST(TraceReader, FailedRequestsAreCounted) {
                       "Timestamp,Model,Request tokens,Response tokens\n5,a,1,1\n6,a,1,0\n7,a,1,0\n", options);
   EXPECT_EQ(r.size(), 1U);
   EXPECT_EQ(left_out, 2U);
+}
+
+/// Arrivals in ms with prompts and sessions, "0:4:-1 ...".
+std::string summary(const std::vector<RequestSpec>& requests) {
+  std::string text;
+  for (const RequestSpec& r : requests) {
+    text += std::to_string(r.arrival_ns / 1'000'000) + ":" + std::to_string(r.prompt_tokens) + ":" +
+            std::to_string(r.session) + "." + std::to_string(r.turn) + " ";
+  }
+  return text;
+}
+
+const TraceColumns kLogNames{.arrival = "ts",
+                             .prompt = "in",
+                             .output = "out",
+                             .session = "conv",
+                             .parent = {},
+                             .end = {},
+                             .time = TimeForm::seconds};
+
+// In the order in which requests ended: the second turn of b before its first. Times count from the earliest.
+TEST(TraceReader, RequestsInAnyOrderAreSortedByArrivalBeforeAnythingElseIsReadOfThem) {
+  const std::string shuffled = "ts,in,out,conv\n9,30,1,b\n7,10,1,a\n8,20,1,b\n7,11,1,c\n";
+  const std::string sorted = "ts,in,out,conv\n7,10,1,a\n7,11,1,c\n8,20,1,b\n9,30,1,b\n";
+  const auto names = std::optional(kLogNames);
+  EXPECT_EQ(summary(read("columns", shuffled, {.columns = names, .sort = true})),
+            "0:10:0.1 0:11:1.1 1000:20:2.1 2000:30:2.2 ");
+  EXPECT_EQ(summary(read("columns", sorted, {.columns = names})),
+            summary(read("columns", shuffled, {.columns = names, .sort = true})));
+  EXPECT_EQ(read("columns", shuffled, {.max_requests = 2, .columns = names, .sort = true}).back().prompt_tokens, 11)
+      << "the first two that arrive";
+}
+
+// Every format of which a line is a request: the last line first.
+TEST(TraceReader, EveryFormatOfRequestsIsSorted) {
+  const std::string block = R"(, "input_length": 16, "output_length": 1, "hash_ids": [1]})";
+  for (const auto& [format, head, first, second] :
+       {std::array<std::string, 4>{"csv", "arrival_s,prompt_tokens,output_tokens\n", "0,5,1\n", "1,5,1\n"},
+        {"azure", "TIMESTAMP,ContextTokens,GeneratedTokens\n", "2023-11-16 18:15:46,5,1\n",
+         "2023-11-16 18:15:47,5,1\n"},
+        {"burstgpt", "Timestamp,Request tokens,Response tokens\n", "0,5,1\n", "1,5,1\n"},
+        {"mooncake", "", "{\"timestamp\": 0" + block + "\n", "{\"timestamp\": 1000" + block + "\n"},
+        {"bailian", "", "{\"timestamp\": 0" + block + "\n", "{\"timestamp\": 1" + block + "\n"},
+        {"vllm_bench", "", "{\"arrival_time\": -3, \"input_toks\": 1, \"output_toks\": 1}\n",
+         "{\"arrival_time\": -2, \"input_toks\": 1, \"output_toks\": 1}\n"}}) {
+    const auto sorted = read(format, head + second + first, {.sort = true});
+    ASSERT_EQ(sorted.size(), 2U) << format;
+    EXPECT_EQ(sorted.front().arrival_ns, 0) << format;
+    EXPECT_EQ(sorted.back().arrival_ns, 1'000'000'000) << format;
+    EXPECT_NE(error_of(format, head + second + first), "") << format;
+  }
+  EXPECT_EQ(error_of("weka", "{}\n", {.sort = true}),
+            "sort: a line of format weka is a session, in any order, expected a format of which it is a request");
+}
+
+// Aborted, without a time, with a column too many; what the first says is kept. A mistake of order is none of these.
+TEST(TraceReader, LinesThatAreNoRequestsAreLeftOutAndCounted) {
+  const std::string log = "ts,in,out,conv\n1,9,0,a\n2,10,1,a\nsoon,10,1,a\n3,10,1,a,a\n4,20,1,a\n";
+  for (const bool sort : {false, true}) {
+    std::uint64_t left_out = 0;
+    std::string first;
+    const TraceOptions options{
+        .columns = kLogNames, .left_out = &left_out, .skip_invalid = true, .sort = sort, .first_invalid = &first};
+    EXPECT_EQ(summary(read("columns", log, options)), "0:10:0.1 2000:20:0.2 ");
+    EXPECT_EQ(left_out, 3U);
+    if (!sort) {
+      EXPECT_EQ(first, "t:2:5: out is 0, expected 1 to 10000000 tokens");
+    }
+  }
+  EXPECT_EQ(
+      error_of("columns", "ts,in,out,conv\n2,9,1,a\n1,9,1,a\n", {.columns = kLogNames, .skip_invalid = true}),
+      "t:3:1: ts is 1 s before that of the first request, expected requests in order of arrival, or --sort (sort: "
+      "true)");
+  EXPECT_EQ(error_of("columns", "ts,in,out,conv\n3,9,1,a\n2,x,1,a\n", {.columns = kLogNames, .sort = true}),
+            "t:3:3: in is \"x\", expected a whole number of tokens")
+      << "lines keep their numbers";
+  EXPECT_NE(error_of("columns", "ts,in,out,conv\n3,9,0,a\n", {.columns = kLogNames, .skip_invalid = true})
+                .find("; the first line left out: t:2:5: out is 0"),
+            std::string::npos)
+      << "nothing is left";
+  const std::string long_line = "ts,in,out,conv\n" + std::string(LineReader::max_line_bytes + 9, '1') + "\n2,9,1,a\n";
+  EXPECT_EQ(read("columns", long_line, {.columns = kLogNames, .skip_invalid = true}).size(), 1U);
 }
 
 TEST(TraceReader, BurstGptSessionsAndFailedRequests) {

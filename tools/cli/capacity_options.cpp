@@ -57,10 +57,8 @@ double share_from_user(const std::string& option, const std::string& text) {
   try {
     const double share = schema::parse_number(text);
     if (share > 0 && share < 1) return share;
-    constexpr double percent = 100;
     throw schema::UnitError(
-        fmt::format("expected a share above 0 and below 1 such as 0.99{}",
-                    share > 1 && share < percent ? fmt::format("; did you mean {:g}?", share / percent) : ""));
+        fmt::format("expected a share above 0 and below 1 such as 0.99{}", schema::meant_share(share)));
   } catch (const schema::UnitError& e) {
     throw InputError(fmt::format("{} {}: {}", option, text, e.what()));
   }

@@ -295,6 +295,12 @@ class Candidates {
 
 }  // namespace
 
+std::vector<std::string> scenario_keys() {
+  std::vector<std::string> names;
+  for (NamedThing& key : keys()) names.push_back(std::move(key.name));
+  return names;
+}
+
 std::string completions(const CLI::App& app, const Shell& shell, std::span<const std::string> words) {
   const std::string word = words.empty() ? "" : words.back();
   const Line line = read_line(app, words.first(words.empty() ? 0 : words.size() - 1));

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -27,6 +28,9 @@ const Shell& find_shell(std::string_view name);
 /// Lines that begin with a colon say more: ":nospace" where a candidate may go on, ":files" and ":folders" where
 /// the shell knows better.
 std::string completions(const CLI::App& app, const Shell& shell, std::span<const std::string> words);
+
+/// The keys of a scenario as --set takes them, without those within catalogue entries and lists.
+std::vector<std::string> scenario_keys();
 
 /// Throws std::logic_error where the table of values names an option that is not there.
 void check_values(const CLI::App& app);

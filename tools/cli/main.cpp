@@ -14,7 +14,6 @@
 #include <CLI/CLI.hpp>
 
 #include "models/schema/error.h"
-#include "models/schema/not_modelled.h"
 #include "models/schema/spelling.h"
 #include "planner/infeasible.h"
 #include "sim/engine/invariant.h"
@@ -23,6 +22,7 @@
 #include "tools/cli/completion.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
+#include "tools/cli/usage_hints.h"
 #include "tools/results/result_document.h"
 
 // One line per command, in the order of `kvsim --help`.
@@ -57,34 +57,6 @@ namespace {
 #define X(name) &name##_command,
 constexpr std::array kCommands{KVSIM_COMMANDS(X)};
 #undef X
-
-std::vector<std::string> option_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
-}
-
-std::vector<std::string> command_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : subcommands_of(app)) names.push_back(command->get_name());
-  return names;
-}
-
-std::string about_leftover(const CLI::App& app, const std::string& word) {
-  if (word.starts_with("-")) {
-    const std::string name = word.substr(0, word.find('='));
-    const std::string_view key =
-        schema::key_of_engine_option(name.substr(std::min(name.find_first_not_of('-'), name.size())));
-    if (!key.empty()) return fmt::format("unknown option \"{}\"; give --set {}=VALUE", name, key);
-    const std::string meant = schema::did_you_mean(schema::nearest(name, option_names(app)));
-    return fmt::format("unknown option \"{}\"{}{}", name, meant.empty() ? "" : "; ", meant);
-  }
-  const std::vector<std::string> commands = command_names(app);
-  if (commands.empty()) return fmt::format("unexpected argument \"{}\"", word);
-  return fmt::format("unknown command \"{}\"{}", word, schema::suggest(word, commands));
-}
 
 /// Files and folders have names: commands would take an empty one for an option that is not given.
 void refuse_empty_names(CLI::App& app) {

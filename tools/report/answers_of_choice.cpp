@@ -162,8 +162,7 @@ std::vector<Group> groups_of(const Json& sweep) {
     const Json& set = at(point, {"set"});
     std::string at_given;
     for (const std::string& path : given) {
-      at_given += fmt::format("{}{} = {}", at_given.empty() ? "" : ", ", path.substr(path.rfind('.') + 1),
-                              scalar_text(at(set, {path})));
+      at_given += (at_given.empty() ? "" : ", ") + results::at_value(path, scalar_text(at(set, {path})));
     }
     auto own = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.given == at_given; });
     if (own == groups.end()) own = groups.insert(own, Group{at_given, {}});

@@ -96,8 +96,8 @@ const Fields<StepOperator>& operator_fields() {
        [](const O& o) { return share_text(o.flops_share); }},
       {"bound_by",
        {kText,
-        "memory or arithmetic, whose share of its time is the larger; neither: both are below a half; messages; "
-        "fixed times"},
+        "memory or arithmetic, by which of the two twice as much saves more of its time, as in bound_by of the step; "
+        "neither: both together decide less than a half of it; messages; fixed times"},
        "bound by",
        &O::binds,
        Align::left},
@@ -207,10 +207,13 @@ Page step_page(const StepReport& report) {
                    "Bytes and FLOPs are of one GPU; shares are of the datasheet's peaks in the operator's own time."};
   if (any([](const StepOperator& o) { return o.binds == "neither"; })) {
     page.subtitle.push_back(
-        "Bound by neither: its bytes at the datasheet's bandwidth and its arithmetic at the datasheet's rate would "
-        "each take less than half of its time; the rest is starting and ending the kernel, waiting for the slowest "
-        "part of "
-        "it, and what it does not reach of the peaks.");
+        "Bound by neither: twice the memory bandwidth and twice the arithmetic together would save less than a quarter "
+        "of its time; the rest is starting and ending the kernel, and waiting for the slowest part of it.");
+  }
+  if (any([](const StepOperator& o) { return o.binds == "arithmetic" && o.flops_share < o.memory_share; })) {
+    page.subtitle.emplace_back(
+        "Bound by arithmetic that GFLOP does not count: kernels compute whole tiles of tokens, which few tokens leave "
+        "empty for the most part. Twice the arithmetic would save more of their time than twice the bandwidth.");
   }
   if (any([](const StepOperator& o) { return o.error.has_value(); })) {
     page.subtitle.push_back(

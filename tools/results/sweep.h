@@ -87,8 +87,10 @@ struct Ranking {
   std::optional<std::size_t> meeting;
   bool none_steady = false;  ///< steady states rank first, and there is none
   /// The axes none of whose values is a choice, so that no point is the best: the traffic where requests arrive on
-  /// their own, of less of which latencies are always lower, and what is asked for.
+  /// their own, of less of which latencies are always lower, what is asked for, and properties of the machine.
   std::vector<std::string> given;
+  /// The best row at each of their values, "read = 64 GB/s", where other axes vary, too.
+  std::vector<std::pair<std::string, std::size_t>> at_given;
   /// The first row whose output is that of full-KV decoding, where that of the first is not.
   std::optional<std::size_t> lossless;
 
@@ -99,8 +101,15 @@ struct Ranking {
 
 /// Whether a key is an objective, or all of them.
 [[nodiscard]] bool is_objective(std::string_view path);
-/// Whether none of its values is a choice: an objective, and with `loads` how much work there is.
+/// Whether a key says how fast a part of the machine is: a link, a storage device, a kernel profile, or what is changed
+/// of a GPU. Which GPU, how many and how much memory are choices.
+[[nodiscard]] bool is_machine_property(std::string_view path);
+/// Whether none of its values is a choice: an objective, a property of the machine, and with `loads` how much work
+/// there is.
 [[nodiscard]] bool is_given(std::string_view path, bool loads);
+
+/// "read = 64 GB/s" of an axis and a value.
+[[nodiscard]] std::string at_value(std::string_view path, std::string_view value);
 
 /// "a.rate is the traffic, of which less is always easier", "slo.tpot_p99 is what is asked for, and no choice".
 [[nodiscard]] std::string given_words(const std::vector<std::string>& paths);

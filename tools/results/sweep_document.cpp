@@ -153,26 +153,79 @@ bool is_objective(std::string_view path) {
   return path == "slo" || path.starts_with("slo.") || path.find(".slo") != std::string_view::npos;
 }
 
+bool is_machine_property(std::string_view path) {
+  constexpr std::string_view kCluster = "cluster.", kGpu = "cluster.gpu.type.";
+  if (!path.starts_with(kCluster)) return false;
+  if (path.starts_with(kGpu) || path.ends_with(".read") || path.ends_with(".write")) return true;
+  while (!path.empty()) {
+    const std::string_view key = path.substr(0, path.find('.'));
+    if (key.ends_with("link") || key.ends_with("links") || key == "profile") return true;
+    path.remove_prefix(std::min(key.size() + 1, path.size()));
+  }
+  return false;
+}
+
 bool is_given(std::string_view path, bool loads) {
   const bool load =
       path.ends_with("arrivals.rate") || path.ends_with("closed.concurrency") || path.ends_with("trace.speed_up");
-  return is_objective(path) || (loads && load);
+  return is_objective(path) || is_machine_property(path) || (loads && load);
+}
+
+std::string at_value(std::string_view path, std::string_view value) {
+  return fmt::format("{} = {}", path.substr(path.rfind('.') + 1), value);
 }
 
 std::string given_words(const std::vector<std::string>& paths) {
   const bool one = paths.size() == 1;
-  if (std::none_of(paths.begin(), paths.end(), is_objective)) {
-    return fmt::format("{} {} the traffic, of which less is always easier", fmt::join(paths, ", "), one ? "is" : "are");
+  const auto all = [&paths](bool (*is)(std::string_view)) { return std::all_of(paths.begin(), paths.end(), is); };
+  const char* what = "what is given, and no choice";
+  if (all([](std::string_view path) { return !is_objective(path) && !is_machine_property(path); })) {
+    what = "the traffic, of which less is always easier";
+  } else if (all(is_objective)) {
+    what = "what is asked for, and no choice";
+  } else if (all(is_machine_property)) {
+    what = one ? "a property of the machine, and no choice" : "properties of the machine, and no choice";
   }
-  const bool asked = std::all_of(paths.begin(), paths.end(), is_objective);
-  return fmt::format("{} {} what is {}, and no choice", fmt::join(paths, ", "), one ? "is" : "are",
-                     asked ? "asked for" : "given");
+  return fmt::format("{} {} {}", fmt::join(paths, ", "), one ? "is" : "are", what);
 }
 
 bool Ranking::marked(std::size_t row) const {
   if (order.empty() || all_even() || none_steady || !given.empty()) return false;
   return row == best.chosen || std::find(best.even.begin(), best.even.end(), row) != best.even.end();
 }
+
+namespace {
+
+/// The best row at each combination of values of the given axes; nothing where no other axis varies.
+std::vector<std::pair<std::string, std::size_t>> best_at_given(const Sweep& sweep, const std::vector<Candidate>& all,
+                                                               const Ranking& ranking, const Order& by) {
+  const std::vector<planner::sweep::Axis>& axes = sweep.plan.design.axes();
+  std::vector<std::pair<std::string, std::vector<std::size_t>>> groups;
+  for (std::size_t row = 0; row < all.size(); ++row) {
+    if (!std::isfinite(all[row].value)) continue;
+    const std::vector<std::uint32_t> numbers = sweep.plan.design.at(sweep.points[row].point);
+    std::string at;
+    for (std::size_t a = 0; a < axes.size(); ++a) {
+      const bool given = std::find(ranking.given.begin(), ranking.given.end(), axes[a].path) != ranking.given.end();
+      if (given) at += (at.empty() ? "" : ", ") + at_value(axes[a].path, axes[a].values[numbers[a]]);
+    }
+    auto own = std::find_if(groups.begin(), groups.end(), [&at](const auto& group) { return group.first == at; });
+    if (own == groups.end()) own = groups.insert(own, {at, {}});
+    own->second.push_back(row);
+  }
+  std::vector<std::pair<std::string, std::size_t>> best;
+  bool choices = false;
+  for (const auto& [at, rows] : groups) {
+    std::vector<Candidate> candidates;
+    for (const std::size_t row : rows) candidates.push_back(all[row]);
+    choices = choices || rows.size() > 1;
+    if (const auto choice = choose(candidates, by)) best.emplace_back(at, rows[choice->best.chosen]);
+  }
+  if (!choices) best.clear();
+  return best;
+}
+
+}  // namespace
 
 Ranking ranking_of(const Sweep& sweep, const FigureTable& figures) {
   Ranking ranking;
@@ -191,6 +244,7 @@ Ranking ranking_of(const Sweep& sweep, const FigureTable& figures) {
   for (const planner::sweep::Axis& axis : sweep.plan.design.axes()) {
     if (is_given(axis.path, sweep.steady_first) && axis.values.size() > 1) ranking.given.push_back(axis.path);
   }
+  if (!ranking.given.empty()) ranking.at_given = best_at_given(sweep, all, ranking, by);
   const auto lossless = [&](std::size_t row) { return figures.quality(row).lossless; };
   if (!std::all_of(ranking.order.begin(), ranking.order.end(), lossless)) {
     ranking.quality = choice->quality;

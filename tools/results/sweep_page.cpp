@@ -287,6 +287,15 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
   const std::string of_best = named(best);
   const std::string by = fmt::format("by the {} {}", less_is_better(sweep.metric) ? "lowest" : "highest", sweep.metric);
   std::vector<std::string> words, unsteady = unsteady_words(sweep, figures, ranking);
+  const auto say_given = [&] {
+    constexpr std::size_t most = 8;
+    words.push_back("no point is best: " + given_words(ranking.given));
+    for (std::size_t i = 0; i < std::min(most, ranking.at_given.size()); ++i) {
+      const auto& [at, row] = ranking.at_given[i];
+      words.push_back(fmt::format("at {}: {}{}", at, named(row), state_words(figures, row)));
+    }
+    if (ranking.at_given.size() > most) words.push_back(fmt::format("and {} more", ranking.at_given.size() - most));
+  };
   const auto with_unsteady = [&] {
     if (ranking.lossless && ranking.given.empty()) {
       words.push_back(fmt::format("the first whose output is that of full-KV decoding: {}{}", named(*ranking.lossless),
@@ -320,7 +329,7 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
                                 asked_for, ranking.given.empty() ? "the nearest" : "first",
                                 std::isfinite(met) ? "for " + percent(met) : "where no request finished", of_best));
     if (!ranking.given.empty()) {
-      words.push_back("no point is best: " + given_words(ranking.given));
+      say_given();
     } else if (!even.empty()) {
       words.push_back(even);
     }
@@ -335,7 +344,7 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
   const bool with_interval = ranking.best.with_interval;
   const char* why = with_interval ? "the 95 % intervals tell" : "what is printed tells";
   if (!ranking.given.empty()) {
-    words.push_back("no point is best: " + given_words(ranking.given));
+    say_given();
   } else if (ranking.all_even()) {
     words.push_back(fmt::format("no point is best: {} none from it", why));
   } else if (!even.empty()) {

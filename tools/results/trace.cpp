@@ -31,7 +31,8 @@ const Fields<TraceOutcome>& arrival_fields() {
       {"format", {kText, "format of the trace's file"}, [](const TraceOutcome& o) { return o.format.name; }},
       {"requests", {kRequests, "requests of the trace"}, "requests", &TraceOutcome::requests},
       {"left_out",
-       {kRequests, "requests without a response, which failed and are not counted"},
+       {kRequests,
+        "requests without a response, and with --skip-invalid lines that are no requests, which are not counted"},
        &TraceOutcome::left_out},
       {"span_s", {kSeconds, "time from the first arrival to the last"}, "span", &TraceOutcome::span_s},
       {"rate_per_s",
@@ -143,7 +144,9 @@ KeyList trace_keys() {
 Page trace_page(const TraceOutcome& outcome) {
   Page page;
   page.title = outcome.trace;
-  if (outcome.left_out > 0) {
+  if (!outcome.first_invalid.empty()) {
+    page.subtitle.push_back(models::lines_left_out(outcome.left_out, outcome.first_invalid));
+  } else if (outcome.left_out > 0) {
     page.subtitle.push_back(fmt::format("{} request{} without a response failed, and {} left out",
                                         whole(outcome.left_out), outcome.left_out == 1 ? "" : "s",
                                         outcome.left_out == 1 ? "is" : "are"));

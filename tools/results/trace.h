@@ -14,7 +14,8 @@ struct TraceOutcome : models::TraceStatistics {
   std::string trace;  ///< its file
   models::TraceFormat format;
   std::optional<TraceCurves> curves;
-  std::uint64_t left_out = 0;  ///< requests that failed
+  std::uint64_t left_out = 0;   ///< requests that failed, and lines that are none
+  std::string first_invalid{};  ///< the first of such lines; empty: none
 };
 
 /// Without reasons: only bytes without a model, and what the last point adds, are null.

@@ -216,7 +216,8 @@ KeyList fit_keys() {
   return head_keys(keys_of(fit_fields()));
 }
 
-std::string fit_yaml(const FitOutcome& o) {
+std::string fit_yaml(FitOutcome o, bool all_values) {
+  const std::optional<double> few = all_values ? std::nullopt : read_shorter(o);
   std::vector<std::string> comments{fmt::format("Fitted to {} of {} (format {}); intervals are 99 %",
                                                 counted(o.requests, "request"), o.trace, o.format)};
   if (o.kept < o.requests) {
@@ -249,6 +250,12 @@ std::string fit_yaml(const FitOutcome& o) {
     if (const auto think = mean_s(o.sessions->think_ns)) words += fmt::format(", think time {} s", interval(*think));
     if (o.sessions->followed < o.sessions->sessions) words += fmt::format("; of {}", whole(o.sessions->followed));
     comments.push_back(words);
+  }
+  if (few) {
+    comments.push_back(fmt::format(
+        "lengths that no law is near: {} values here, with the mean and cv of the up to {} that --out and --json "
+        "have, and at most {:.3f} away from them",
+        traffic::kFewValues, traffic::kFitValues, *few));
   }
   for (const std::string& lost : o.lost) comments.push_back("lost: " + lost);
   std::string text;

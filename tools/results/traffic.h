@@ -18,8 +18,9 @@ struct FitOutcome : planner::traffic::TrafficFit {
 
 Json fit_document(const FitOutcome& outcome);
 KeyList fit_keys();
-/// The fragment, YAML that stands in a scenario, below comments that say how well it fits and what is lost.
-std::string fit_yaml(const FitOutcome& outcome);
+/// The fragment, YAML that stands in a scenario, below comments that say how well it fits and what is lost. Without
+/// `all_values` lengths that no law is near are few values, with what that changes.
+std::string fit_yaml(FitOutcome outcome, bool all_values);
 /// {file name, contents}: shares of gaps and lengths up to each value, of the trace and of the law, and the rate over
 /// time, as SVG.
 std::vector<std::pair<std::string, std::string>> fit_charts(const FitOutcome& outcome,

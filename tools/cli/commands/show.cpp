@@ -1,9 +1,12 @@
 // kvsim show: one named thing in full, with the source of every figure; or one step of a scenario, operator by
 // operator.
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "models/schema/error.h"
+#include "models/schema/not_modelled.h"
 #include "models/schema/spelling.h"
 #include "tools/cli/command.h"
 #include "tools/cli/entry_text.h"
@@ -45,11 +48,22 @@ std::string text_of(const ThingKind& kind, const NamedThing& thing, const models
   return fmt::format("{} {}: {}\n", kind.singular, thing.name, thing.description);
 }
 
+/// The kind in front of a name; null for the owner of a hub's model. Throws schema::InputError for a misspelt kind.
+const ThingKind* kind_or_owner(const std::string& word) {
+  std::vector<std::string> kinds;
+  for (const ThingKind& kind : thing_kinds()) {
+    kinds.emplace_back(kind.plural);
+    kinds.emplace_back(kind.singular);
+  }
+  const bool known = std::find(kinds.begin(), kinds.end(), word) != kinds.end();
+  return known || !schema::nearest(word, kinds).empty() ? &find_thing_kind(word) : nullptr;
+}
+
 void show(Console& console, const Options& options) {
   const models::Catalogue catalogue = catalogue_with(options.include);
   const std::size_t slash = options.name.find('/');
   const std::string name = slash == std::string::npos ? options.name : options.name.substr(slash + 1);
-  const ThingKind* only = slash == std::string::npos ? nullptr : &find_thing_kind(options.name.substr(0, slash));
+  const ThingKind* only = slash == std::string::npos ? nullptr : kind_or_owner(options.name.substr(0, slash));
   std::string text;
   std::vector<std::string> names;
   for (const ThingKind& kind : thing_kinds()) {
@@ -62,7 +76,7 @@ void show(Console& console, const Options& options) {
     }
   }
   if (text.empty()) {
-    const std::string meant = schema::did_you_mean(schema::nearest(name, names));
+    const std::string meant = schema::meant_entry(name, names);
     throw schema::InputError(fmt::format("nothing is called \"{}\"; {}", options.name,
                                          meant.empty() ? "`kvsim list` names everything" : meant));
   }

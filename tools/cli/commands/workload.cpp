@@ -127,6 +127,8 @@ models::TraceFormat TraceArguments::trace_format() const {
 models::TraceOptions TraceArguments::options() const {
   models::TraceOptions options;
   options.max_requests = max_requests;
+  options.skip_invalid = skip_invalid;
+  options.sort = sort;
   if (!columns.empty()) options.columns = parse_columns(columns);
   const bool named = trace_format().name == "columns";
   if (named && columns.empty()) {
@@ -146,6 +148,9 @@ void declare_trace(CLI::App& app, TraceArguments& arguments) {
          "Names of a log's columns, or members of its JSON objects: arrival, prompt, output, and where there are "
          "such session, end, parent and blocks with block_size; time=s, ms, us, ns or date says how times are written")
       ->type_name("arrival=NAME,prompt=NAME,output=NAME,...");
+  app.add_flag("--skip-invalid", arguments.skip_invalid,
+               "Leave out lines that are no request (aborted, without tokens or a time), and say how many");
+  app.add_flag("--sort", arguments.sort, "Requests are in any order: sort them by arrival");
   add_whole_number(
       app, "--max-requests", 0, std::numeric_limits<std::int64_t>::max(),
       [&arguments](std::int64_t n) { arguments.max_requests = static_cast<std::uint64_t>(n); },

@@ -20,13 +20,16 @@ struct TraceArguments {
   std::string format;   ///< empty: columns
   std::string columns;  ///< as written
   std::uint64_t max_requests = 0;
+  bool skip_invalid = false;
+  bool sort = false;
 
   /// Throws schema::InputError where neither says how to read the trace, or the columns make no sense.
   [[nodiscard]] models::TraceFormat trace_format() const;
   [[nodiscard]] models::TraceOptions options() const;
 };
 
-/// Declares `--format`, `--columns` and `--max-requests`. `arguments` must outlive the parsing.
+/// Declares `--format`, `--columns`, `--skip-invalid`, `--sort` and `--max-requests`. `arguments` must outlive the
+/// parsing.
 void declare_trace(CLI::App& app, TraceArguments& arguments);
 
 /// What --columns says: names such as "arrival=ts,prompt=in,output=out". Throws schema::InputError.

@@ -30,7 +30,11 @@ constexpr const char* kDocument = "fit.json";
 
 void fit(Console& console, const FitOptions& options) {
   const models::TraceFormat format = options.reading.trace_format();
-  const models::TraceOptions reading = options.reading.options();
+  models::TraceOptions reading = options.reading.options();
+  std::uint64_t left_out = 0;
+  std::string first_invalid;
+  reading.left_out = &left_out;
+  reading.first_invalid = &first_invalid;
   std::optional<OutputFolder> folder;
   if (!options.out.empty()) {
     std::vector<std::string> names{kFragment, kDocument};
@@ -40,17 +44,18 @@ void fit(Console& console, const FitOptions& options) {
   std::optional<StatusLine> line("reading and fitting");
   std::optional<EndsAtOnce> reading_and_fitting(folder ? folder->made() : std::span<const std::string>());
   const traffic::TrafficSample sample = traffic::read_sample(format, options.trace, reading);
-  const results::FitOutcome outcome{traffic::fit_traffic(sample, options.sessions), options.trace,
-                                    std::string(format.name)};
+  results::FitOutcome outcome{traffic::fit_traffic(sample, options.sessions), options.trace, std::string(format.name)};
+  if (!first_invalid.empty()) outcome.lost.push_back(models::lines_left_out(left_out, first_invalid));
   reading_and_fitting.reset();
   line.reset();
-  const std::string document = results::json_text(results::fit_document(outcome)), yaml = results::fit_yaml(outcome);
+  const std::string document = results::json_text(results::fit_document(outcome));
   if (folder) {
-    std::vector<std::pair<std::string, std::string>> files{{kFragment, yaml}, {kDocument, document}};
+    std::vector<std::pair<std::string, std::string>> files{{kFragment, results::fit_yaml(outcome, true)},
+                                                           {kDocument, document}};
     for (auto& chart : results::fit_charts(outcome, sample)) files.push_back(std::move(chart));
     folder->write(files);
   }
-  console.print(options.json ? document : yaml);
+  console.print(options.json ? document : results::fit_yaml(outcome, false));
 }
 
 struct CompareOptions {
@@ -63,6 +68,8 @@ struct CompareOptions {
 void compare(Console& console, const CompareOptions& options) {
   TraceArguments other = options.other;
   other.max_requests = options.reading.max_requests;
+  other.skip_invalid = options.reading.skip_invalid;
+  other.sort = options.reading.sort;
   if (other.format.empty() && other.columns.empty()) other = options.reading;
   const auto sample = [](const std::string& trace, const TraceArguments& reading) {
     return traffic::read_sample(reading.trace_format(), trace, reading.options());

@@ -149,6 +149,7 @@ void info(Console& console, const Options& options) {
   models::TraceOptions reading = options.reading.options();
   results::TraceOutcome outcome{{}, options.trace, format, {}};
   reading.left_out = &outcome.left_out;
+  reading.first_invalid = &outcome.first_invalid;
   if (options.curves.curve) {
     const auto requests = models::read_trace(format, options.trace, reading);
     static_cast<models::TraceStatistics&>(outcome) = models::describe_trace(requests, format.block_tokens);
