@@ -157,7 +157,7 @@ std::string suggest(std::string_view word, std::span<const std::string> candidat
 }
 
 std::string meant_share(double value) {
-  constexpr double percent = 100, least = 2;  // 1.2 is more likely a share that is too large
+  constexpr double percent = 100, least = 5;  // 1.2 is more likely a share that is too large
   return value >= least && value <= percent ? fmt::format("; did you mean {:g}?", value / percent) : "";
 }
 
