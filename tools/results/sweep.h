@@ -89,8 +89,8 @@ struct Ranking {
   /// The axes none of whose values is a choice, so that no point is the best: the traffic where requests arrive on
   /// their own, of less of which latencies are always lower, what is asked for, and properties of the machine.
   std::vector<std::string> given;
-  /// The best row at each of their values, "read = 64 GB/s", where other axes vary, too.
-  std::vector<std::pair<std::string, std::size_t>> at_given;
+  /// The best row, and those even with it, at each of their values, "read = 64 GB/s", where other axes vary, too.
+  std::vector<std::pair<std::string, Best>> at_given;
   /// The first row whose output is that of full-KV decoding, where that of the first is not.
   std::optional<std::size_t> lossless;
 

@@ -197,8 +197,8 @@ bool Ranking::marked(std::size_t row) const {
 namespace {
 
 /// The best row at each combination of values of the given axes; nothing where no other axis varies.
-std::vector<std::pair<std::string, std::size_t>> best_at_given(const Sweep& sweep, const std::vector<Candidate>& all,
-                                                               const Ranking& ranking, const Order& by) {
+std::vector<std::pair<std::string, Best>> best_at_given(const Sweep& sweep, const std::vector<Candidate>& all,
+                                                        const Ranking& ranking, const Order& by) {
   const std::vector<planner::sweep::Axis>& axes = sweep.plan.design.axes();
   std::vector<std::pair<std::string, std::vector<std::size_t>>> groups;
   for (std::size_t row = 0; row < all.size(); ++row) {
@@ -213,13 +213,17 @@ std::vector<std::pair<std::string, std::size_t>> best_at_given(const Sweep& swee
     if (own == groups.end()) own = groups.insert(own, {at, {}});
     own->second.push_back(row);
   }
-  std::vector<std::pair<std::string, std::size_t>> best;
+  std::vector<std::pair<std::string, Best>> best;
   bool choices = false;
   for (const auto& [at, rows] : groups) {
     std::vector<Candidate> candidates;
     for (const std::size_t row : rows) candidates.push_back(all[row]);
     choices = choices || rows.size() > 1;
-    if (const auto choice = choose(candidates, by)) best.emplace_back(at, rows[choice->best.chosen]);
+    const auto choice = choose(candidates, by);
+    if (!choice) continue;
+    Best& own = best.emplace_back(at, choice->best).second;
+    own.chosen = rows[own.chosen];
+    for (std::size_t& row : own.even) row = rows[row];
   }
   if (!choices) best.clear();
   return best;

@@ -291,8 +291,10 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
     constexpr std::size_t most = 8;
     words.push_back("no point is best: " + given_words(ranking.given));
     for (std::size_t i = 0; i < std::min(most, ranking.at_given.size()); ++i) {
-      const auto& [at, row] = ranking.at_given[i];
-      words.push_back(fmt::format("at {}: {}{}", at, named(row), state_words(figures, row)));
+      const auto& [at, there] = ranking.at_given[i];
+      const std::string even = even_words(there, numbers_of(sweep, there.even));
+      words.push_back(fmt::format("at {}: {}{}{}{}", at, named(there.chosen), state_words(figures, there.chosen),
+                                  even.empty() ? "" : "; ", even));
     }
     if (ranking.at_given.size() > most) words.push_back(fmt::format("and {} more", ranking.at_given.size() - most));
   };
