@@ -213,7 +213,7 @@ void refuse_contradictions(const Scenario& s, const Reporter& report) {
 }
 
 void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& folder, const Reporter& report,
-              const std::function<ScoredPrompts(const std::string&)>& read_prompts) {
+              const std::function<ScoredPrompts(const std::string&)>& read_prompts, bool judges_machine) {
   serving::ServingConfig& c = s.serving;
   const models::GpuSpec& gpu = c.cluster.gpu;
   c.cluster.profile = s.profile ? *s.profile : catalogue.profile(gpu.profile);
@@ -269,6 +269,7 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& f
   } catch (const serving::ConfigurationError& e) {
     refuse_unworkable(report, e.key(), e.what(), dynamic_cast<const serving::ModelDoesNotFit*>(&e) != nullptr);
   }
+    if (!judges_machine && dynamic_cast<const serving::UnsuitableMachine*>(&e) != nullptr) return;
 }
 
 /// The node at a path of keys; null where there is none.
@@ -434,6 +435,12 @@ Scenario ScenarioFile::parse() const {
 
 Scenario ScenarioFile::load(ConfigNode document, bool whole) const {
   const auto shared_catalogue = sources_->catalogue(document);
+ScenarioFile ScenarioFile::for_other_machines() const {
+  ScenarioFile file = *this;
+  file.judges_machine_ = false;
+  return file;
+}
+
   const models::Catalogue& catalogue = *shared_catalogue;
   give_base(document, catalogue, "cluster.gpu.profile", at(document, {"cluster", "gpu", "profile"}), "profile");
   give_base(document, catalogue, "cluster.gpu.peer_link", at(document, {"cluster", "gpu", "peer_link"}), "peer_link");
@@ -450,8 +457,9 @@ Scenario ScenarioFile::load(ConfigNode document, bool whole) const {
     router = scenario.workload.has_sessions() ? serving::session_router : serving::default_router;
   }
   const Reporter report(document, context);
-  complete(scenario, catalogue, sources_->folder(), report,
-           [this](const std::string& path) { return sources_->scored_prompts(path); });
+  complete(
+      scenario, catalogue, sources_->folder(), report,
+      [this](const std::string& path) { return sources_->scored_prompts(path); }, judges_machine_);
   if (scenario.workload.trace) {
     scenario.trace = sources_->trace(*scenario.workload.trace);
     if (scenario.workload.trace->sessions &&

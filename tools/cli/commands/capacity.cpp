@@ -174,7 +174,8 @@ void remark_on_searched(scenario::Scenario& scenario, planner::capacity::Capacit
 }
 
 void capacity(Console& console, const Options& options) {
-  const scenario::ScenarioFile file = scenario_file(options.scenario, with_nodes(options));
+  scenario::ScenarioFile file = scenario_file(options.scenario, with_nodes(options));
+  if (!options.machines.empty()) file = file.for_other_machines();
   scenario::Scenario scenario = file.load();
   if (scenario.serving.cluster.pools) {
     throw schema::InputError(
