@@ -110,6 +110,7 @@ void complete_placement(Scenario& s, const models::Catalogue& catalogue, const f
   auto& placement = s.serving.placement;
   if (!placement) return;
   using models::Granularity;
+  models::reset_foreign_keys(*placement);
   models::complete_methods(placement->options, [&](const char* name) { return catalogue.compressor(name); });
   if (!placement->granularity) placement->granularity = usual_granularity(s);
   if (s.workload.chunks && placement->granularity == Granularity::contexts) {
@@ -231,10 +232,11 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& f
   if (!c.schedule.arrival) {
     c.schedule.arrival = c.cluster.pools ? serving::ReloadArrival::whole : serving::ReloadArrival::layerwise;
   }
-  if (!s.reuse.importance.path.empty()) s.reuse.importance.path = beside(folder, s.reuse.importance.path);
+  const bool scored = s.reuse.importance.source == models::ImportanceSource::file;
+  if (scored) s.reuse.importance.path = beside(folder, s.reuse.importance.path);
   complete_placement(s, catalogue, folder, report);
   complete_reuse(s, catalogue, report);
-  if (!s.reuse.importance.path.empty()) {
+  if (scored && s.workload.chunks) {
     c.scored_prompts = read_prompts(s.reuse.importance.path);
     check_scored_prompts(s, report);
   }
@@ -267,9 +269,9 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& f
   try {
     systems::check(c);
   } catch (const serving::ConfigurationError& e) {
+    if (!judges_machine && dynamic_cast<const serving::UnsuitableMachine*>(&e) != nullptr) return;
     refuse_unworkable(report, e.key(), e.what(), dynamic_cast<const serving::ModelDoesNotFit*>(&e) != nullptr);
   }
-    if (!judges_machine && dynamic_cast<const serving::UnsuitableMachine*>(&e) != nullptr) return;
 }
 
 /// The node at a path of keys; null where there is none.
@@ -433,14 +435,14 @@ Scenario ScenarioFile::parse() const {
   return load(document_, false);
 }
 
-Scenario ScenarioFile::load(ConfigNode document, bool whole) const {
-  const auto shared_catalogue = sources_->catalogue(document);
 ScenarioFile ScenarioFile::for_other_machines() const {
   ScenarioFile file = *this;
   file.judges_machine_ = false;
   return file;
 }
 
+Scenario ScenarioFile::load(ConfigNode document, bool whole) const {
+  const auto shared_catalogue = sources_->catalogue(document);
   const models::Catalogue& catalogue = *shared_catalogue;
   give_base(document, catalogue, "cluster.gpu.profile", at(document, {"cluster", "gpu", "profile"}), "profile");
   give_base(document, catalogue, "cluster.gpu.peer_link", at(document, {"cluster", "gpu", "peer_link"}), "peer_link");

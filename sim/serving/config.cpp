@@ -105,8 +105,9 @@ void check_draft_lengths(const ServingConfig& config, const DecodePolicy& decode
                                          "{} or more, 0 for twice as many, or strict for no more",
                                          limit, longest, longest));
   }
-  const bool none = std::any_of(lengths.table.begin(), lengths.table.end(),
-                                [](const DraftTableRow& row) { return row.draft_length == 0; });
+  const bool none =
+      lengths.policy == "table" && std::any_of(lengths.table.begin(), lengths.table.end(),
+                                               [](const DraftTableRow& row) { return row.draft_length == 0; });
   if (lengths.minimum > 0 && !none) return;
   throw ConfigurationError(
       none ? "decode.draft_lengths.table" : "decode.draft_lengths.minimum",
