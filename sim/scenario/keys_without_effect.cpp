@@ -117,15 +117,21 @@ std::vector<std::string> UnreadByAll::remarks() const {
   return remarks;
 }
 
-void refuse_if_set(const Scenario& scenario, std::initializer_list<const char*> keys, const std::string& why,
+void refuse_if_set(const Scenario& scenario, std::span<const char* const> keys, const std::string& why,
                    WithinMap within) {
   std::vector<KeyWithoutEffect> found;
   for (const char* key : keys) {
     const ConfigNode* node = scenario.document ? scenario.document->find_path(key) : nullptr;
     if (node != nullptr) add_written(*node, key, {key, why}, scenario.file, found);
   }
-  const auto set = std::find_if(found.begin(), found.end(), [within](const KeyWithoutEffect& key) {
-    return !key.in_file && (within == WithinMap::refused || key.origin.source().ends_with(" " + key.path));
+  // "--set workload.arrivals.rate" is of workload.arrivals, and "--set workload" of more than that.
+  const auto of_one = [&keys](std::string_view source) {
+    const std::string path = std::string(source.substr(source.rfind(' ') + 1)) + ".";
+    return std::any_of(keys.begin(), keys.end(),
+                       [&path](const char* key) { return path.starts_with(std::string(key) + "."); });
+  };
+  const auto set = std::find_if(found.begin(), found.end(), [&](const KeyWithoutEffect& key) {
+    return !key.in_file && (within == WithinMap::refused || of_one(key.origin.source()));
   });
   if (set != found.end()) throw complaint(*set);
 }
