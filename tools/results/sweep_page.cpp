@@ -297,6 +297,11 @@ std::string state_words(const FigureTable& figures, std::size_t row) {
                                               : std::string();
 }
 
+/// The rule that chose a point: "best", or "the cheapest of 4 even ones".
+std::string chosen_as(const Best& best) {
+  return best.by == TieBreak::none ? "best" : "the " + rule_words(best);
+}
+
 /// Which point is best, by what, and which others may as well be.
 std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figures, const Ranking& ranking) {
   if (ranking.order.empty()) {
@@ -361,7 +366,7 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
                                                           *ranking.meeting == 1 ? "s" : "", asked_for)
                                             : std::string();
   const bool marked = !ranking.all_even() && ranking.given.empty();
-  words.push_back(fmt::format("{}{}, {}{}: {}", marked ? "best" : "first",
+  words.push_back(fmt::format("{}{}, {}{}: {}", marked ? chosen_as(ranking.best) : "first",
                               ranking.quality.empty() ? "" : " " + ranking.quality, by, among, of_best));
   const bool with_interval = ranking.best.with_interval;
   const char* why = with_interval ? "the 95 % intervals tell" : "what is printed tells";
