@@ -130,16 +130,13 @@ Changes pool_changes(const Scenario& scenario, const std::string& policy) {
   return word->changes;
 }
 
-/// Placement policies. Keys that a policy does not look at are taken away, as the loader refuses them with it.
+/// Placement policies. A word says the representation, too, in place of the scenario's own.
 PolicyWords words_of_placement() {
   PolicyWords words;
   for (const cache::PlacementEntry& entry : cache::placements()) {
     const std::string name(entry.name);
     Changes changes{
         {"placement.policy", name}, {"placement.compressor", std::nullopt}, {"placement.keep_ratio", std::nullopt}};
-    for (const auto& foreign : models::foreign_keys(name)) {
-      changes.push_back({fmt::format("placement.{}", foreign.key), std::nullopt});
-    }
     std::vector<ValueKey> values{{"placement.compressor"}, {"placement.keep_ratio"}};
     if (name == models::utility_policy) values = {{"placement.utility.variant"}};
     if (name == models::importance_policy) values = {{"placement.importance.share"}};
@@ -234,22 +231,8 @@ bool has_stored_prompts(const scenario::Scenario& scenario) {
   return scenario.workload.chunks || scenario.serving.placement;
 }
 
-namespace {
-
-/// What belongs to the scenario's own schedule goes with it.
-void leave_schedule(const Scenario& scenario, Changes& changes) {
-  if (scenario.serving.schedule.unplaced == serving::Unplaced::drafts_on) return;
-  const auto last = std::find_if(changes.rbegin(), changes.rend(),
-                                 [](const schema::Assignment& change) { return change.path == "schedule.policy"; });
-  if (last != changes.rend() && last->value != "staggered") changes.push_back({"schedule.unplaced", std::nullopt});
-}
-
-}  // namespace
-
 scenario::Scenario with_policy(const scenario::ScenarioFile& file, const std::string& policy) {
-  const Scenario own = file.load();
-  Changes changes = changes_of(own, policy);
-  leave_schedule(own, changes);
+  Changes changes = changes_of(file.load(), policy);
   const std::string option = "--policies " + policy;
   for (schema::Assignment& change : changes) change.origin = schema::Origin(option);
   try {

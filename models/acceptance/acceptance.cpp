@@ -1,8 +1,11 @@
 #include "models/acceptance/acceptance.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <stdexcept>
+
+#include <fmt/format.h>
 
 #include "models/schemas.h"
 
@@ -145,6 +148,28 @@ namespace {
 
 using namespace schema;
 
+/// A key and the models that read it.
+struct ParameterOfModel {
+  const char* key;
+  bool (*read_by)(AcceptanceKind kind);
+  const char* models;
+  bool required = true;
+};
+
+template <AcceptanceKind... kinds>
+constexpr bool is_one_of(AcceptanceKind kind) {
+  return ((kind == kinds) || ...);
+}
+
+constexpr std::array kParameters{
+    ParameterOfModel{"agreement", is_one_of<AcceptanceKind::constant, AcceptanceKind::heterogeneous>,
+                     "model: constant, or heterogeneous"},
+    ParameterOfModel{"concentration", is_one_of<AcceptanceKind::heterogeneous>, "model: heterogeneous", false},
+    ParameterOfModel{"step_kl", is_one_of<AcceptanceKind::step_kl>, "model: step_kl"},
+    ParameterOfModel{"points", is_one_of<AcceptanceKind::curve>, "model: curve"},
+    ParameterOfModel{"positions", is_one_of<AcceptanceKind::positions>, "model: positions"},
+    ParameterOfModel{"lengths", is_one_of<AcceptanceKind::recorded>, "model: recorded"}};
+
 ObjectSchema<AcceptanceSpec> acceptance_fields() {
   ObjectSchema<AcceptancePoint> point("point", "One point of a curve of acceptance lengths.");
   point.required("draft_length", &AcceptancePoint::draft_length, integer().at_least(1), "x");
@@ -173,23 +198,17 @@ ObjectSchema<AcceptanceSpec> acceptance_fields() {
       "S(1), S(2), ...: share of drafts whose first i tokens are all accepted; the last S(i)/S(i - 1) goes on beyond");
   s.list("lengths", &AcceptanceSpec::lengths, integer().non_negative(), Presence::optional,
          "recorded accepted lengths");
+  for (const ParameterOfModel& parameter : kParameters) {
+    s.unread({parameter.key}, [&parameter](const AcceptanceSpec& a) {
+      return parameter.read_by(a.kind)
+                 ? ""
+                 : fmt::format("this acceptance model does not read it: use {}", parameter.models);
+    });
+  }
   s.check([](const AcceptanceSpec& a, const Reporter& report) {
-    // A key of another model would have no effect. Its default may stand there: resolved scenarios write every key.
-    const AcceptanceSpec unset;
-    const auto need = [&](const char* key, bool wanted, bool changed) {
-      if (wanted && !report.node().find(key)) {
-        report.fail("", std::string("missing key \"") + key + "\", which this acceptance model needs");
-      }
-      if (changed && !wanted) report.fail(key, std::string(key) + " does not belong to this acceptance model");
-    };
-    const bool heterogeneous = a.kind == AcceptanceKind::heterogeneous;
-    need("agreement", a.kind == AcceptanceKind::constant || heterogeneous, a.agreement != unset.agreement);
-    need("step_kl", a.kind == AcceptanceKind::step_kl, a.step_kl_nats != unset.step_kl_nats);
-    need("points", a.kind == AcceptanceKind::curve, !a.points.empty());
-    need("positions", a.kind == AcceptanceKind::positions, !a.positions.empty());
-    need("lengths", a.kind == AcceptanceKind::recorded, !a.lengths.empty());
-    if (a.concentration != unset.concentration && !heterogeneous) {
-      report.fail("concentration", "concentration does not belong to this acceptance model");
+    for (const ParameterOfModel& parameter : kParameters) {
+      if (!parameter.required || !parameter.read_by(a.kind) || report.node().find(parameter.key)) continue;
+      report.fail("", fmt::format("missing key \"{}\", which this acceptance model needs", parameter.key));
     }
     if (a.kind == AcceptanceKind::heterogeneous && a.agreement >= 1) {
       report.fail("agreement", "must be below 1 for requests to differ");

@@ -56,10 +56,8 @@ ObjectSchema<UtilitySpec> utility_schema() {
       "(computing keeps the GPU from other requests, and the utility does not see that)");
   s.optional("promote", &U::promote, boolean(),
              "what is loaded moves up where that gains more than what makes room for it loses");
-  s.check([](const U& u, const Reporter& report) {
-    if (u.frequency != FrequencyKind::decayed && u.half_life_s != U{}.half_life_s) {
-      report.fail("half_life", "has no effect while accesses are counted: add frequency: decayed, or remove it");
-    }
+  s.unread({"half_life"}, [](const U& u) {
+    return u.frequency == FrequencyKind::decayed ? "" : "accesses are counted: use frequency: decayed";
   });
   return s;
 }
@@ -140,22 +138,11 @@ ObjectSchema<ImportanceSpec> importance_schema() {
 }
 
 void check_quality(const QualitySpec& q, const Reporter& report) {
-  const QualitySpec usual;
   if (q.source == QualitySource::file) {
     if (q.path.empty()) {
       report.fail("",
                   "missing key \"path\", expected a CSV file with the columns context, method, keep_ratio, quality");
     }
-    const bool changed = q.advantage != usual.advantage || q.disadvantage != usual.disadvantage;
-    const bool best = q.best_kvzip != usual.best_kvzip || q.best_knorm != usual.best_knorm;
-    if (changed || best || q.best_snapkv != usual.best_snapkv || q.best_keydiff != usual.best_keydiff) {
-      const char* key = q.advantage != usual.advantage         ? "advantage"
-                        : q.disadvantage != usual.disadvantage ? "disadvantage"
-                                                               : "best";
-      report.fail(key, "belongs to source: generated, and the file says how good each method is: remove it");
-    }
-  } else if (!q.path.empty()) {
-    report.fail("path", "belongs to source: file, and generated curves read none: add source: file, or remove it");
   }
   const double sum = q.best_kvzip + q.best_knorm + q.best_snapkv + q.best_keydiff;
   if (std::abs(sum - 1) > 1e-9) {
@@ -197,6 +184,11 @@ ObjectSchema<QualitySpec> quality_schema() {
              "loss at keep ratio c is that at 0.1, times ((1 - c)/0.9)^shape; drift of curves from a file, too");
   s.object(
       "best", [](auto& x) -> auto& { return x; }, best, Presence::optional, "generated: shares that add up to 1");
+  s.unread({"path"},
+           [](const Q& q) { return q.source == QualitySource::file ? "" : "curves are generated: use source: file"; });
+  s.unread({"advantage", "disadvantage", "best"}, [](const Q& q) {
+    return q.source == QualitySource::generated ? "" : "a file has the curves: use source: generated";
+  });
   s.check(check_quality);
   return s;
 }
@@ -208,13 +200,12 @@ ObjectSchema<DriftSpec> drift_schema() {
   s.optional("every", &D::every_s, time().non_negative(), "mean time between changes of one context; 0: never");
   s.optional("magnitude", &D::magnitude, number().positive().at_most(1),
              "standard deviation of a change of a context's loss at keep ratio 0.1");
+  s.unread({"magnitude"},
+           [](const D& d) { return d.every_s > 0 ? "" : "quality never changes: give every, such as every: 60 s"; });
   s.check([](const D& d, const Reporter& report) {
     constexpr double kOftenest_s = 0.1;
     if (d.every_s > 0 && d.every_s < kOftenest_s) {
       report.fail("every", "expected 0 (never) or at least 100 ms: each change of each context is simulated");
-    }
-    if (d.every_s == 0 && d.magnitude != D{}.magnitude) {
-      report.fail("magnitude", "has no effect without changes: add every, such as every: 60 s, or remove it");
     }
   });
   return s;
@@ -227,15 +218,8 @@ ObjectSchema<ProfilingSpec> profiling_schema() {
   s.optional("threshold", &P::threshold, number().non_negative().at_most(1), "by more than this");
   s.optional("queries", &P::queries, integer().at_least(1).at_most(1000), "queries that are decoded with every option");
   s.optional("output_tokens", &P::output_tokens, tokens().at_least(1), "tokens of each of them");
-  s.check([](const P& p, const Reporter& report) {
-    if (p.online) return;
-    const P usual;
-    const char* key = p.threshold != usual.threshold           ? "threshold"
-                      : p.queries != usual.queries             ? "queries"
-                      : p.output_tokens != usual.output_tokens ? "output_tokens"
-                                                               : nullptr;
-    if (key) report.fail(key, "has no effect without profiling: add online: true, or remove it");
-  });
+  s.unread({"threshold", "queries", "output_tokens"},
+           [](const P& p) { return p.online ? "" : "nothing is profiled again: use online: true"; });
   return s;
 }
 
@@ -265,11 +249,20 @@ void check_compressor(const PlacementSpec& p, const Reporter& report) {
   }
 }
 
-void check_written(const PlacementSpec& p, const Reporter& report) {
-  for (const ForeignKey& foreign : foreign_keys(p.policy)) {
-    if (report.node().find_path(foreign.key)) {
-      report.fail(foreign.key, fmt::format("not with policy {}: {}", p.policy, foreign.instead));
-    }
+/// Why this policy does not look at a key of placement; empty where it does.
+std::string why_foreign(std::string_view policy, std::string_view key) {
+  for (const ForeignKey& foreign : foreign_keys(policy)) {
+    if (foreign.key == key) return std::string(foreign.instead);
+  }
+  return {};
+}
+
+/// Representations of one policy beside another are refused: `lru:kvzip:0.3` in a comparison has no other meaning.
+void check_representation(const PlacementSpec& p, const Reporter& report) {
+  for (const char* key : {"compressor", "keep_ratio"}) {
+    const std::string why = why_foreign(p.policy, key);
+    if (why.empty() || !report.node().find_path(key)) continue;
+    report.fail(key, fmt::format("not with policy {}: {}", p.policy, why));
   }
 }
 
@@ -291,6 +284,16 @@ void complete_methods(OptionsSpec& options, const std::function<CompressorSpec(c
   for (const char* name : default_option_methods) options.methods.push_back(find(name));
 }
 
+void reset_foreign_keys(PlacementSpec& placement) {
+  const auto reset = [&placement](std::string_view key, auto& member) {
+    if (!why_foreign(placement.policy, key).empty()) member = {};
+  };
+  reset("utility", placement.utility);
+  reset("options", placement.options);
+  reset("profiling", placement.profiling);
+  reset("importance", placement.importance);
+}
+
 std::vector<ForeignKey> foreign_keys(std::string_view policy) {
   std::vector<ForeignKey> keys;
   const bool utility = policy == utility_policy, importance = policy == importance_policy;
@@ -299,9 +302,9 @@ std::vector<ForeignKey> foreign_keys(std::string_view policy) {
         {"compressor", "it chooses a compressor for each object: use options.methods or options.quantisers"});
     keys.push_back({"keep_ratio", "it chooses one for each object: use options.keep_ratios"});
   } else {
-    keys.push_back({"utility", "only policy utility looks at it: remove this key, or use policy: utility"});
+    keys.push_back({"utility", "only policy utility looks at it: use policy: utility"});
     keys.push_back({"options", "only policy utility chooses among options: use compressor, or policy: utility"});
-    keys.push_back({"profiling", "only policy utility looks at profiles: remove this key, or use policy: utility"});
+    keys.push_back({"profiling", "only policy utility looks at profiles: use policy: utility"});
   }
   if (importance || policy == no_store_policy) {
     const char* instead = importance ? "important chunks are stored whole: use importance.share for how much is stored"
@@ -310,8 +313,7 @@ std::vector<ForeignKey> foreign_keys(std::string_view policy) {
     keys.push_back({"keep_ratio", instead});
   }
   if (!importance) {
-    keys.push_back(
-        {"importance", "only policy importance_chunks looks at it: remove this key, or use policy: importance_chunks"});
+    keys.push_back({"importance", "only policy importance_chunks looks at it: use policy: importance_chunks"});
   }
   return keys;
 }
@@ -345,7 +347,10 @@ ObjectSchema<PlacementSpec> placement_schema(std::vector<Word> policies) {
              "share of a tier's capacity kept for objects on their way out of it");
   s.optional("gpu_memory", &P::gpu_memory_bytes, bytes().non_negative(),
              "of a replica's KV memory, kept as the first tier of stored objects");
-  s.check(check_written);
+  for (const char* key : {"utility", "options", "profiling", "importance"}) {
+    s.unread({key}, [key](const PlacementSpec& p) { return why_foreign(p.policy, key); });
+  }
+  s.check(check_representation);
   s.check(check_compressor);
   return s;
 }

@@ -145,8 +145,11 @@ struct ForeignKey {
   std::string_view instead;
 };
 
-/// The keys that are refused with a policy where they are written; a scenario that is written out whole leaves them
-/// out.
+/// The keys that are refused or remarked with a policy where they are written; a scenario that is written out whole
+/// leaves them out.
 [[nodiscard]] std::vector<ForeignKey> foreign_keys(std::string_view policy);
+
+/// Gives the keys of other policies their defaults, so that nothing reads what was written there.
+void reset_foreign_keys(PlacementSpec& placement);
 
 }  // namespace kvsim::models

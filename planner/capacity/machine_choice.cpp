@@ -106,7 +106,10 @@ PlacedScenario place(const scenario::Scenario& scenario, const MachineRequest& m
     return placed;
   };
   if (machine.tensor_parallel) return with(*machine.tensor_parallel, Placement::asked);
-  if (machine.gpu == own.gpu.name) return with(own.parallel.tensor, Placement::own);
+  if (machine.gpu == own.gpu.name) {
+    PlacedScenario placed = with(own.parallel.tensor, Placement::own);
+    if (placed.problem.empty()) return placed;
+  }
   PlacedScenario placed = with(1, Placement::smallest);
   for (std::int64_t gpus = 2; gpus <= kMostGpus && !placed.problem.empty(); gpus *= 2) {
     PlacedScenario larger = with(gpus, Placement::smallest);

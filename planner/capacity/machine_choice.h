@@ -36,9 +36,9 @@ struct PlacedScenario {
   std::string problem;  ///< empty: it can run
 };
 
-/// Puts the scenario on a machine. GPUs per replica: as asked for; else the scenario's own on the scenario's GPU; else
-/// the smallest power of two, up to 64, at which the model fits with KV room for a mean request of the workload.
-/// Throws schema::InputError for unknown names.
+/// Puts the scenario on a machine. GPUs per replica: as asked for; else the scenario's own on the scenario's GPU, where
+/// they can run it; else the smallest power of two, up to 64, at which the model fits with KV room for a mean request
+/// of the workload. Throws schema::InputError for unknown names.
 PlacedScenario place(const scenario::Scenario& scenario, const MachineRequest& machine);
 
 // How much memory and storage: the sizes that are compared where prompts are stored in tiers and found again, and what

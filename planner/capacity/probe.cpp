@@ -337,6 +337,9 @@ Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOpt
   probe.fallbacks = fallbacks_of(runs, std::accumulate(iterations.begin(), iterations.end(), std::size_t{0}),
                                  scaled.serving.cluster.profile.name);
   summarise(probe, all, runs);
+  for (const serving::SloObjective& o : slo.objectives()) {
+    probe.limited_s.push_back(times_of(all, o.metric).quantile(serving::slo_share(o.percentile)));
+  }
   return probe;
 }
 

@@ -91,7 +91,8 @@ struct Probe {
   double tpot_p99_s = 0;    ///< of finished requests of two or more tokens; NaN where there are none
   /// The percentiles of the order that tightest() asks for; the 99th where it asks for all objectives.
   double ttft_asked_s = 0, tpot_asked_s = 0;
-  bool sketched = false;  ///< one of these two is of more than engine::Sample::kExact requests
+  std::vector<double> limited_s;  ///< the percentile of each objective, in the order of SloConfig::objectives()
+  bool sketched = false;          ///< one of these two is of more than engine::Sample::kExact requests
   serving::Bottleneck bound_by;
   double tokeniser_busy = 0;             ///< serving::tokeniser_busy
   double ttft_mean_s = 0;                ///< of finished requests; NaN where there are none

@@ -54,7 +54,8 @@ Run run_one(const scenario::Scenario& scenario, std::uint64_t replication, bool 
   } else {
     run.tokens_per_s.push_back(m.measured_s > 0 ? static_cast<double>(m.output_tokens) / m.measured_s : 0.0);
   }
-  for (engine::Sample* sample : {&m.ttft_s, &m.tpot_s, &m.e2e_s, &m.itl_s, &m.round_gap_s, &m.iteration_s}) {
+  for (engine::Sample* sample :
+       {&m.ttft_s, &m.tpot_s, &m.e2e_s, &m.largest_gap_s, &m.itl_s, &m.round_gap_s, &m.iteration_s}) {
     *sample = {};  // as many as tokens, and nobody asks
   }
   run.fallbacks = std::move(outcome.fallbacks);

@@ -68,7 +68,7 @@ void check_configuration(const serving::ServingConfig& config) {
   }
   const bool shares = config.prefill == serving::PrefillKind::selective && small.gpus == 0;
   if (shares && small.model.heads % config.cluster.parallel.tensor != 0) {
-    throw ConfigurationError(
+    throw serving::UnsuitableMachine(
         "prefill.speculative.model",
         fmt::format("{} attention heads of {} cannot be sharded evenly over the replica's {} GPUs: give it GPUs of its "
                     "own (prefill.speculative.gpus)",

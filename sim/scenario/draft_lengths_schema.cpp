@@ -74,15 +74,6 @@ ObjectSchema<DraftLengthConfig> draft_lengths_schema() {
   });
   s.check([](const DraftLengthConfig& c, const Reporter& report) {
     if (c.minimum > c.maximum) report.fail("minimum", "must not exceed maximum");
-    // A key of another policy would have no effect. Its default may stand there: resolved scenarios write every key.
-    const DraftLengthConfig unset;
-    const bool estimates = c.policy == "adaptive" || c.policy == "goodput";
-    const auto refuse = [&](const char* key, bool changed) {
-      if (changed) report.fail(key, fmt::format("{} does not belong to draft length policy {}", key, c.policy));
-    };
-    refuse("forgetting", !estimates && c.forgetting != unset.forgetting);
-    refuse("prior_tokens", !estimates && c.prior_tokens != unset.prior_tokens);
-    refuse("table", c.policy != "table" && !c.table.empty());
     check_table(c, report);
   });
   return s;

@@ -33,6 +33,7 @@ void add_written(const ConfigNode& node, const std::string& path, const schema::
 bool is_default(const schema::FieldInfo& field, const ConfigNode& value) {
   if (field.form == schema::Form::reference) return false;
   if (field.object == nullptr || field.list) return schema::to_flow_yaml(value) == field.default_text;
+  if (!value.is_map()) return false;  // a shorthand
   return std::all_of(value.entries().begin(), value.entries().end(), [&field](const ConfigNode::Entry& entry) {
     const schema::FieldInfo* inner = field.object->find(entry.key);
     return inner != nullptr && is_default(*inner, entry.value);
@@ -68,11 +69,9 @@ std::vector<KeyWithoutEffect> keys_without_effect(const Scenario& scenario) {
     const ConfigNode* node = scenario.document->find_path(rule.path);
     if (node != nullptr) add_written(*node, rule.path, rule, scenario.file, found);
   }
-  const bool file = std::any_of(found.begin(), found.end(), [](const KeyWithoutEffect& key) { return key.in_file; });
-  if (!file) return found;
-  const ConfigNode values = scenario_schema().dump(scenario);
-  std::erase_if(found, [&values](const KeyWithoutEffect& key) {
-    const ConfigNode* value = values.find_path(key.path);
+  // As a resolved scenario writes it: the value that was read may be reset where nothing reads it.
+  std::erase_if(found, [&scenario](const KeyWithoutEffect& key) {
+    const ConfigNode* value = scenario.document->find_path(key.path);
     return key.in_file && value != nullptr && has_default(key.path, *value);
   });
   return found;
@@ -118,15 +117,21 @@ std::vector<std::string> UnreadByAll::remarks() const {
   return remarks;
 }
 
-void refuse_if_set(const Scenario& scenario, std::initializer_list<const char*> keys, const std::string& why,
+void refuse_if_set(const Scenario& scenario, std::span<const char* const> keys, const std::string& why,
                    WithinMap within) {
   std::vector<KeyWithoutEffect> found;
   for (const char* key : keys) {
     const ConfigNode* node = scenario.document ? scenario.document->find_path(key) : nullptr;
     if (node != nullptr) add_written(*node, key, {key, why}, scenario.file, found);
   }
-  const auto set = std::find_if(found.begin(), found.end(), [within](const KeyWithoutEffect& key) {
-    return !key.in_file && (within == WithinMap::refused || key.origin.source().ends_with(" " + key.path));
+  // "--set workload.arrivals.rate" is of workload.arrivals, and "--set workload" of more than that.
+  const auto of_one = [&keys](std::string_view source) {
+    const std::string path = std::string(source.substr(source.rfind(' ') + 1)) + ".";
+    return std::any_of(keys.begin(), keys.end(),
+                       [&path](const char* key) { return path.starts_with(std::string(key) + "."); });
+  };
+  const auto set = std::find_if(found.begin(), found.end(), [&](const KeyWithoutEffect& key) {
+    return !key.in_file && (within == WithinMap::refused || of_one(key.origin.source()));
   });
   if (set != found.end()) throw complaint(*set);
 }

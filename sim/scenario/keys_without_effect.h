@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,11 +47,11 @@ class UnreadByAll {
   std::vector<KeyWithoutEffect> keys_;
 };
 
-/// A key may be set alone (`--set workload.arrivals.rate=3/s`), or within a map that must have it.
+/// A key may be set by itself (`--set workload.arrivals.rate=3/s`), or within a map that must have it.
 enum class WithinMap : std::uint8_t { refused, allowed };
 
-/// Refuses keys of a command line that the command chooses itself; `why` names the option that has the effect.
-void refuse_if_set(const Scenario& scenario, std::initializer_list<const char*> keys, const std::string& why,
-                   WithinMap within = WithinMap::refused);
+/// Refuses keys of a command line that the command does not read; `why` names what has the effect.
+void refuse_if_set(const Scenario& scenario, std::span<const char* const> keys, const std::string& why,
+                   WithinMap within);
 
 }  // namespace kvsim::scenario

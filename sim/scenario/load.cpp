@@ -110,6 +110,7 @@ void complete_placement(Scenario& s, const models::Catalogue& catalogue, const f
   auto& placement = s.serving.placement;
   if (!placement) return;
   using models::Granularity;
+  models::reset_foreign_keys(*placement);
   models::complete_methods(placement->options, [&](const char* name) { return catalogue.compressor(name); });
   if (!placement->granularity) placement->granularity = usual_granularity(s);
   if (s.workload.chunks && placement->granularity == Granularity::contexts) {
@@ -213,7 +214,7 @@ void refuse_contradictions(const Scenario& s, const Reporter& report) {
 }
 
 void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& folder, const Reporter& report,
-              const std::function<ScoredPrompts(const std::string&)>& read_prompts) {
+              const std::function<ScoredPrompts(const std::string&)>& read_prompts, bool judges_machine) {
   serving::ServingConfig& c = s.serving;
   const models::GpuSpec& gpu = c.cluster.gpu;
   c.cluster.profile = s.profile ? *s.profile : catalogue.profile(gpu.profile);
@@ -231,10 +232,11 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& f
   if (!c.schedule.arrival) {
     c.schedule.arrival = c.cluster.pools ? serving::ReloadArrival::whole : serving::ReloadArrival::layerwise;
   }
-  if (!s.reuse.importance.path.empty()) s.reuse.importance.path = beside(folder, s.reuse.importance.path);
+  const bool scored = s.reuse.importance.source == models::ImportanceSource::file;
+  if (scored) s.reuse.importance.path = beside(folder, s.reuse.importance.path);
   complete_placement(s, catalogue, folder, report);
   complete_reuse(s, catalogue, report);
-  if (!s.reuse.importance.path.empty()) {
+  if (scored && s.workload.chunks) {
     c.scored_prompts = read_prompts(s.reuse.importance.path);
     check_scored_prompts(s, report);
   }
@@ -267,6 +269,7 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& f
   try {
     systems::check(c);
   } catch (const serving::ConfigurationError& e) {
+    if (!judges_machine && dynamic_cast<const serving::UnsuitableMachine*>(&e) != nullptr) return;
     refuse_unworkable(report, e.key(), e.what(), dynamic_cast<const serving::ModelDoesNotFit*>(&e) != nullptr);
   }
 }
@@ -450,6 +453,12 @@ Scenario ScenarioFile::parse() const {
   return load(document_, false);
 }
 
+ScenarioFile ScenarioFile::for_other_machines() const {
+  ScenarioFile file = *this;
+  file.judges_machine_ = false;
+  return file;
+}
+
 Scenario ScenarioFile::load(ConfigNode document, bool whole) const {
   const auto shared_catalogue = sources_->catalogue(document);
   const models::Catalogue& catalogue = *shared_catalogue;
@@ -468,8 +477,9 @@ Scenario ScenarioFile::load(ConfigNode document, bool whole) const {
     router = scenario.workload.has_sessions() ? serving::session_router : serving::default_router;
   }
   const Reporter report(document, context);
-  complete(scenario, catalogue, sources_->folder(), report,
-           [this](const std::string& path) { return sources_->scored_prompts(path); });
+  complete(
+      scenario, catalogue, sources_->folder(), report,
+      [this](const std::string& path) { return sources_->scored_prompts(path); }, judges_machine_);
   if (scenario.workload.trace) {
     scenario.trace = sources_->trace(*scenario.workload.trace, scenario.assumptions);
     if (scenario.workload.trace->sessions &&

@@ -100,15 +100,15 @@ ObjectSchema<ImportanceSignals> importance_schema() {
   s.optional("signals", &I::signals, integer().at_least(1).at_most(1e6),
              "generated: different prompts, which requests take in turn");
   s.optional("path", &I::path, text(), "file: objects with importance, offsets, target_offsets, one a line");
+  s.unread({"path"}, [](const I& i) {
+    return i.source == models::ImportanceSource::file ? "" : "importances are generated: use source: file";
+  });
+  s.unread({"correlation", "cv", "signals"}, [](const I& i) {
+    return i.source == models::ImportanceSource::generated ? "" : "a file has the importances: use source: generated";
+  });
   s.check([](const I& i, const Reporter& report) {
     const bool file = i.source == models::ImportanceSource::file;
     if (file && i.path.empty()) report.fail("", "missing key \"path\", which source: file needs");
-    if (!file && !i.path.empty()) report.fail("path", "has no effect with source: generated: add source: file");
-    const I usual;
-    const auto refuse = [&](const char* key) { report.fail(key, "belongs to source: generated: remove this key"); };
-    if (file && i.shape.correlation != usual.shape.correlation) refuse("correlation");
-    if (file && i.shape.cv != usual.shape.cv) refuse("cv");
-    if (file && i.signals != usual.signals) refuse("signals");
   });
   return s;
 }

@@ -168,6 +168,10 @@ class ScenarioFile {
   /// read. Throws schema::InputError for what no other key can put right: misspelt keys, values of the wrong kind.
   [[nodiscard]] Scenario parse() const;
 
+  /// The file for machines that are chosen afterwards (on_machine): its own is not judged, so that neither a model
+  /// which does not fit it nor its number of GPUs is a reason to refuse the scenario.
+  [[nodiscard]] ScenarioFile for_other_machines() const;
+
   /// The document as it is written, with the overrides.
   [[nodiscard]] const schema::ConfigNode& document() const { return document_; }
 
@@ -180,6 +184,7 @@ class ScenarioFile {
   std::string name_;
   schema::ConfigNode document_;
   std::shared_ptr<Sources> sources_;
+  bool judges_machine_ = true;
 };
 
 /// The scenario as kvsim understood it: every default written out, every catalogue entry that is read resolved, as

@@ -98,11 +98,11 @@ ObjectSchema<LengthSpec> length_schema(const char* name, const char* description
   s.list("values", &LengthSpec::values, at_least_one, Presence::optional, "lengths of the empirical distribution");
   s.unread({"mean"}, unread_mean<LengthSpec>);
   s.unread({"cv"}, unread_spread<LengthSpec>);
+  s.unread({"values"}, [](const LengthSpec& spec) {
+    return spec.distribution == Distribution::empirical ? "" : "this distribution draws no values: use empirical";
+  });
   s.check([](const LengthSpec& spec, const Reporter& report) {
     if (const std::string problem = problem_with(spec); !problem.empty()) report.fail("", problem);
-    if (!spec.values.empty() && spec.distribution != Distribution::empirical) {
-      report.fail("values", "values belong to distribution: empirical, and would have no effect here");
-    }
   });
   return s;
 }
@@ -205,15 +205,15 @@ ObjectSchema<SharedPrefixSpec> prefixes_schema() {
       tokens().at_least(1).at_most(static_cast<double>(models::max_request_tokens)),
       "longer prefixes from data sets are cut to so many tokens, such as a model's window less query and output");
   s.exclusive({"tokens", "datasets"});
+  const auto of_datasets = [](const char* instead) {
+    return [instead](const SharedPrefixSpec& spec) { return spec.datasets.empty() ? instead : ""; };
+  };
+  s.unread({"scale"}, of_datasets("lengths are those of tokens: use tokens.mean, or datasets"));
+  s.unread({"longest"}, of_datasets("lengths are those of tokens: use tokens.max, or datasets"));
   s.check([](const SharedPrefixSpec& spec, const Reporter& report) {
-    const SharedPrefixSpec usual;
-    if (!spec.datasets.empty()) {
-      const std::string problem = problem_with(spec);
-      if (!problem.empty()) report.fail(spec.scale != usual.scale ? "scale" : "datasets", problem);
-      return;
-    }
-    if (spec.scale != usual.scale) report.fail("scale", "belongs to datasets: give tokens their mean, or use datasets");
-    if (spec.longest != usual.longest) report.fail("longest", "belongs to datasets: use tokens.max, or datasets");
+    if (spec.datasets.empty()) return;
+    const std::string problem = problem_with(spec);
+    if (!problem.empty()) report.fail(spec.scale != SharedPrefixSpec{}.scale ? "scale" : "datasets", problem);
   });
   return s;
 }
@@ -611,6 +611,13 @@ void add_cluster_rules(ObjectSchema<Scenario>& cluster) {
     return s.serving.cluster.parallel.gpus() > 1
                ? ""
                : "a replica has one GPU, without peers: give cluster.gpu.tensor_parallel";
+  });
+  cluster.unread({"host.link", "host.discipline"}, [](const Scenario& s) {
+    const serving::ServingConfig& c = s.serving;
+    const bool loads = c.cluster.pools || c.placement || c.prefill != serving::PrefillKind::recompute;
+    return loads || serving::configured_policy(c).offloads()
+               ? ""
+               : "KV stays on the GPU: give placement, prefill: stored, or a decode policy with KV in host memory";
   });
   cluster.unread({"gpu.expert_imbalance"}, [](const Scenario& s) {
     return s.serving.cluster.parallel.expert > 1 ? "" : "all GPUs share every expert: give cluster.gpu.expert_parallel";

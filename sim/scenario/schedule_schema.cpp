@@ -124,14 +124,6 @@ void add_schedule_rules(ObjectSchema<Scenario>& scenario) {
 
 void complete_schedule(Scenario& s, const Reporter& report) {
   serving::ScheduleConfig& c = s.serving.schedule;
-  // Its default may stand there: resolved scenarios write every key.
-  if (c.unplaced != serving::Unplaced::drafts_on && c.policy != "staggered" && !s.serving.cluster.pools) {
-    report.fail(
-        "schedule.unplaced",
-        fmt::format("belongs to schedule policy staggered, and policy {} would not look at it: remove it, or use "
-                    "policy: staggered",
-                    c.policy));
-  }
   if (!c.engine) return;
   const auto unless_said = [&report](const std::string& path, auto& to, const auto& figure) {
     if (!report.node().find_path(path)) to = figure.value;

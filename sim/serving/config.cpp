@@ -72,10 +72,9 @@ void check_drafter(const ServingConfig& config, const DecodePolicy& decode) {
                     drafter.spec.name, drafter.spec.network.vocabulary, config.model.name, config.model.vocabulary));
   }
   if (drafter.spec.network.heads % config.cluster.parallel.tensor != 0) {
-    throw ConfigurationError(
-        "decode.drafter.type",
-        fmt::format("{} attention heads of {} cannot be sharded evenly over {} GPUs", drafter.spec.network.heads,
-                    drafter.spec.name, config.cluster.parallel.tensor));
+    throw UnsuitableMachine("decode.drafter.type",
+                            fmt::format("{} attention heads of {} cannot be sharded evenly over {} GPUs",
+                                        drafter.spec.network.heads, drafter.spec.name, config.cluster.parallel.tensor));
   }
   const std::int64_t queries = most_proposed(config.decode, decode) + 1;
   if (config.schedule.max_batched_tokens < queries) {
@@ -106,8 +105,9 @@ void check_draft_lengths(const ServingConfig& config, const DecodePolicy& decode
                                          "{} or more, 0 for twice as many, or strict for no more",
                                          limit, longest, longest));
   }
-  const bool none = std::any_of(lengths.table.begin(), lengths.table.end(),
-                                [](const DraftTableRow& row) { return row.draft_length == 0; });
+  const bool none =
+      lengths.policy == "table" && std::any_of(lengths.table.begin(), lengths.table.end(),
+                                               [](const DraftTableRow& row) { return row.draft_length == 0; });
   if (lengths.minimum > 0 && !none) return;
   throw ConfigurationError(
       none ? "decode.draft_lengths.table" : "decode.draft_lengths.minimum",
@@ -207,7 +207,7 @@ void check_parallelism(const ServingConfig& config, const DecodePolicy& decode) 
   const models::Parallelism& p = config.cluster.parallel;
   const models::LlmSpec& m = config.model;
   if (m.heads % p.tensor != 0) {
-    throw ConfigurationError(
+    throw UnsuitableMachine(
         "cluster.gpu.tensor_parallel",
         fmt::format("{} attention heads of {} cannot be sharded evenly over {} GPUs", m.heads, m.name, p.tensor));
   }
@@ -217,7 +217,7 @@ void check_parallelism(const ServingConfig& config, const DecodePolicy& decode) 
     throw ConfigurationError(expert_key, fmt::format("{} has no routed experts", m.name));
   }
   if (p.expert_gpus() % p.expert != 0) {
-    throw ConfigurationError(
+    throw UnsuitableMachine(
         expert_key,
         fmt::format("{} GPUs hold the experts (tensor_parallel x attention_data_parallel) and cannot be cut "
                     "into {} parts alike",
@@ -319,10 +319,10 @@ void check_layers(const ServingConfig& config, const DecodePolicy& decode) {
                                                            layers));
   }
   if (const auto& framework = config.cluster.profile.framework; framework && framework->full_kv_factor.value != 1) {
-    throw ConfigurationError("cluster.gpu.profile",
-                             fmt::format("{}: profile {} says what full KV takes in GPU memory for the KV of all "
-                                         "tokens alone",
-                                         layers, config.cluster.profile.name));
+    throw UnsuitableMachine("cluster.gpu.profile",
+                            fmt::format("{}: profile {} says what full KV takes in GPU memory for the KV of all "
+                                        "tokens alone",
+                                        layers, config.cluster.profile.name));
   }
 }
 
@@ -341,9 +341,9 @@ void check_shared_layers(const ServingConfig& config) {
   }
   const auto check_heads = [&](std::int64_t heads, const char* what, const char* layers) {
     if (heads % gpus == 0) return;
-    throw ConfigurationError("cluster.gpu.tensor_parallel",
-                             fmt::format("{} {} of {}'s layers with a {} cannot be sharded evenly over {} GPUs", heads,
-                                         what, m.name, layers, gpus));
+    throw UnsuitableMachine("cluster.gpu.tensor_parallel",
+                            fmt::format("{} {} of {}'s layers with a {} cannot be sharded evenly over {} GPUs", heads,
+                                        what, m.name, layers, gpus));
   };
   check_heads(m.window_part().heads, "attention heads", "window");
   check_heads(m.state.heads, "heads", "state");
@@ -443,11 +443,11 @@ void check_fetching(const ServingConfig& config, const DecodePolicy& decode) {
     if (models::find_gather(link, spec.copies, fetch.row_bytes) != nullptr) continue;
     std::string known;
     for (const models::GatherMethod& method : link.gathers) known += (known.empty() ? "" : ", ") + method.name;
-    throw ConfigurationError(
-        known.empty() ? fmt::format("{}.gathers", key) : "decode.prefetch.copies",
-        known.empty() ? fmt::format("link {} has no figures for copying scattered rows: give them", link.name)
-                      : fmt::format("link {} has no figures for \"{}\", expected best or one of {}", link.name,
-                                    spec.copies, known));
+    throw UnsuitableMachine(known.empty() ? fmt::format("{}.gathers", key) : "decode.prefetch.copies",
+                            known.empty()
+                                ? fmt::format("link {} has no figures for copying scattered rows: give them", link.name)
+                                : fmt::format("link {} has no figures for \"{}\", expected best or one of {}",
+                                              link.name, spec.copies, known));
   }
 }
 

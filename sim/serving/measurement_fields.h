@@ -195,6 +195,7 @@ constexpr auto fields_of(const Measurements*) {
                     field("ttft_s", &M::ttft_s),
                     field("tpot_s", &M::tpot_s),
                     field("e2e_s", &M::e2e_s),
+                    field("largest_gap_s", &M::largest_gap_s),
                     field("itl_s", &M::itl_s),
                     field("round_gap_s", &M::round_gap_s),
                     field("within_slo", &M::within_slo),

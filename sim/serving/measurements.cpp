@@ -87,4 +87,18 @@ void merge(Measurements& a, const Measurements& b) {
   join(a, b);
 }
 
+const engine::Sample& times_of(const Measurements& measured, SloMetric metric) {
+  switch (metric) {
+    case SloMetric::ttft:
+      return measured.ttft_s;
+    case SloMetric::tpot:
+      return measured.tpot_s;
+    case SloMetric::itl:
+      return measured.largest_gap_s;
+    case SloMetric::e2e:
+      break;
+  }
+  return measured.e2e_s;
+}
+
 }  // namespace kvsim::serving

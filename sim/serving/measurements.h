@@ -202,6 +202,7 @@ struct Measurements {
   std::int64_t output_tokens = 0;        ///< emitted in the measured part
   std::int64_t prompt_tokens = 0;        ///< whose KV became available there (loaded or prefilled)
   engine::Sample ttft_s, tpot_s, e2e_s;  ///< of the requests that finished in the measured part
+  engine::Sample largest_gap_s;          ///< of the same: the longest time between two tokens of a request
   engine::Sample itl_s, round_gap_s;     ///< gaps that ended in the measured part
   std::uint64_t within_slo = 0;
   /// Requests that finished in the measured part and met all limits of a percentile, by its number in
@@ -283,5 +284,8 @@ void merge(Measurements& a, const Measurements& b);
 }
 /// Beyond this share a thread is what binds, whatever the GPUs' time went to: requests wait for it.
 inline constexpr double kThreadBinds = 0.95;
+
+/// The times of finished requests that objectives of a metric limit.
+[[nodiscard]] const engine::Sample& times_of(const Measurements& measured, SloMetric metric);
 
 }  // namespace kvsim::serving

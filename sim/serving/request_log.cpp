@@ -142,6 +142,7 @@ void RequestLog::finished(Request& r, const OutputFidelity& fidelity) {
   const double ttft = (r.record.first_token - r.arrival).seconds();
   m.e2e_s.add(e2e);
   m.ttft_s.add(ttft);
+  m.largest_gap_s.add(r.record.largest_gap_s);
   double tpot = 0;
   if (r.output > 1) {
     tpot = (e2e - ttft) / static_cast<double>(r.output - 1);

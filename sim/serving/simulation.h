@@ -37,10 +37,16 @@ class ConfigurationError : public std::runtime_error {
   std::string key_;
 };
 
-/// The weights leave no room for KV.
-class ModelDoesNotFit : public ConfigurationError {
+/// The GPUs, their number or their links do not suit the rest of the configuration, which another machine may run.
+class UnsuitableMachine : public ConfigurationError {
  public:
   using ConfigurationError::ConfigurationError;
+};
+
+/// The weights leave no room for KV.
+class ModelDoesNotFit : public UnsuitableMachine {
+ public:
+  using UnsuitableMachine::UnsuitableMachine;
 };
 
 /// More requests are in the system than RunConfig::most_in_flight.

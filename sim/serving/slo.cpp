@@ -65,6 +65,11 @@ std::string slo_key(SloMetric metric, std::size_t percentile) {
   return fmt::format("{}_{}", kSloMetrics.at(number_of(metric)).key, percentile_name(percentile));
 }
 
+std::string slo_name(const SloObjective& objective, char between) {
+  return kSloMetrics.at(static_cast<std::size_t>(objective.metric)).name +
+         (between + percentile_name(objective.percentile));
+}
+
 std::vector<std::string> slo_keys() {
   std::vector<std::string> keys;
   for (const SloMetricEntry& entry : kSloMetrics) {

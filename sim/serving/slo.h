@@ -116,6 +116,9 @@ struct SloConfig {
 /// The key of a limit: "ttft_p99".
 [[nodiscard]] std::string slo_key(SloMetric metric, std::size_t percentile);
 
+/// The name of a limit on pages: "TTFT p99", with `between` its two parts.
+[[nodiscard]] std::string slo_name(const SloObjective& objective, char between = ' ');
+
 /// The keys of all limits, by metric, then by percentile.
 [[nodiscard]] std::vector<std::string> slo_keys();
 

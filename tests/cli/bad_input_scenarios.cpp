@@ -258,9 +258,7 @@ std::vector<BadInput> implausible_scenarios() {
        set("workload.sessions={turns: 2, growth: 10 tokens, think_time: {mean: 1 s, cv: 0.5}}")},
       {"ValuesOfFixedLengths",
        {},
-       "--set workload.output: workload.output.values: values belong to distribution: empirical, and would have no "
-       "effect "
-       "here",
+       "--set workload.output: workload.output.values: no effect: this distribution draws no values: use empirical",
        set("workload.output={mean: 10 tokens, values: [5 tokens]}")},
       {"WeightsOfSixteenBitsInEight",
        {},

@@ -218,6 +218,24 @@ TEST_F(CapacityTest, WhatMakesNoSenseIsRefused) {
   expect_refused({"--set", "slo={}"}, 2, "no objectives to size for");
 }
 
+TEST_F(CapacityTest, AMachineThatTheFileNamesIsNoReasonToRefuseOthers) {
+  const Words others{"--machines", "h100-sxm:8,l4:1", "--set", "model=qwen3-30b-a3b"};
+  const auto with = [&others](const std::string& gpu) {
+    Words words = others;
+    words.insert(words.end(), {"--set", "cluster.gpu=" + gpu, "--json", "--slo", "ttft_p99=9 s"});
+    return words;
+  };
+  // 61 GB of weights beside 24 GB of memory; experts in 8 parts on one GPU.
+  for (const char* gpu : {"{type: l4}", "{type: h100-sxm, expert_parallel: 8}"}) {
+    const CommandResult r = capacity(with(gpu));
+    ASSERT_EQ(r.status, 0) << gpu << ": " << r.err;
+    const Json configurations = Json::parse(r.out).at("configurations");
+    EXPECT_EQ(configurations.at(0).at("machine"), "h100-sxm");
+    EXPECT_TRUE(configurations.at(1).contains("cannot_run")) << "an L4 is judged where it is asked for";
+  }
+  expect_refused({"--machines", "h100-sxm:8", "--set", "decode={policy: lossy}"}, 2, "decode");
+}
+
 TEST_F(CapacityTest, SizesOfMemoryAndStorageAreCompared) {
   write("s.yaml", kDocuments);
   const CommandResult page = capacity({"--memory", "2GB,12GB", "--storage", "ssd=4GB", "--rate", "20/s", "--out", "o"});

@@ -79,6 +79,33 @@ TEST_F(KeysWithoutEffectTest, OfASweepAreNoneThatSomePointReads) {
   }
 }
 
+TEST_F(KeysWithoutEffectTest, OfOnePlacementPolicyStandInAFileBesideOthers) {
+  write("s.yaml", edited(placement_scenario(), "policy: utility", "policy: lru, utility: {alpha: 1 s}"));
+  const std::string remark = "placement.utility: no effect: only policy utility looks at it: use policy: utility\n";
+  EXPECT_NE(run({"run", "s.yaml"}).err.find(remark), std::string::npos);
+  EXPECT_NE(run({"compare", "s.yaml", "--policies", "lru,lfu"}).err.find(remark), std::string::npos);
+  EXPECT_EQ(run({"compare", "s.yaml", "--policies", "lru,utility"}).err, "");
+  EXPECT_EQ(run({"sweep", "s.yaml", "--vary", "placement.policy=lru,utility"}).err, "");
+  const CommandResult set = run({"run", "s.yaml", "--set", "placement.utility.alpha=2 s"});
+  EXPECT_EQ(set.status, 2);
+}
+
+TEST_F(KeysWithoutEffectTest, OfACommandThatDoesNotReadThemAreRefusedWhereTheyAreSet) {
+  write("s.yaml", tiny_scenario());
+  const std::vector<std::pair<std::vector<std::string>, std::string>> all{
+      {{"show", "step", "s.yaml", "--set", "run.seed=3"}, "--set run.seed: no effect: one step is timed"},
+      {{"show", "step", "s.yaml", "--batch", "3", "--set", "schedule.max_requests=9"}, "--batch says how many"},
+      {{"plan", "s.yaml", "--set", "slo.ttft_p99=2 s"}, "whatever the objectives: use capacity or sweep"},
+      {{"plan", "s.yaml", "--set", "run.seed=3"}, "nothing is simulated: use --simulate, or run"},
+      {{"capacity", "s.yaml", "--slo", "ttft_p99=9 s", "--machines", "l4", "--set", "cluster.gpu.type=h200"},
+       "--machines names other GPUs"}};
+  for (const auto& [words, message] : all) {
+    const CommandResult r = run(words);
+    EXPECT_EQ(r.status, 2) << message;
+    EXPECT_NE(r.err.find(message), std::string::npos) << r.err;
+  }
+}
+
 TEST_F(KeysWithoutEffectTest, OfASweepsFileAreInItsResults) {
   write_full_kv();
   const CommandResult r = run({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--json"});

@@ -94,13 +94,9 @@ TEST(PlacementSchema, WhatIsWrittenOutReadsBack) {
   }
 }
 
-TEST(PlacementSchema, RefusesKeysOfOtherPolicies) {
+TEST(PlacementSchema, RefusesRepresentationsOfOtherPolicies) {
   expect_refused("{policy: utility, compressor: kvzip, keep_ratio: 0.5}", "compressor", "options.methods");
   expect_refused("{policy: utility, keep_ratio: 0.5}", "keep_ratio", "options.keep_ratios");
-  expect_refused("{policy: lru, options: {combine: false}}", "options", "policy: utility");
-  expect_refused("{policy: lru, utility: {alpha: 1 s}}", "utility", "policy: utility");
-  expect_refused("{profiling: {online: true}}", "profiling", "policy: utility");
-  expect_refused("{importance: {share: 0.5}}", "importance", "policy: importance_chunks");
   expect_refused("{policy: importance_chunks, compressor: kvzip, keep_ratio: 0.5}", "compressor", "importance.share");
   expect_refused("{policy: none, compressor: kvzip, keep_ratio: 0.5}", "compressor", "remove this key");
 }
@@ -131,21 +127,22 @@ TEST(PlacementSchema, OptionsAreOfTheRightKindAndThereOnce) {
 
 TEST(PlacementSchema, QualityComesFromOneSource) {
   expect_refused("{quality: {source: file}}", "quality", "missing key \"path\"");
-  expect_refused("{quality: {path: a.csv}}", "quality.path", "add source: file");
-  expect_refused("{quality: {source: file, path: a.csv, advantage: 0.1}}", "quality.advantage", "source: generated");
-  expect_refused("{quality: {source: file, path: a.csv, disadvantage: 2}}", "quality.disadvantage", "remove it");
-  expect_refused("{quality: {source: file, path: a.csv, best: {kvzip: 1, knorm: 0, snapkv: 0}}}", "quality.best",
-                 "remove it");
   expect_refused("{quality: {best: {kvzip: 0.5}}}", "quality.best", "add up to 1.1");
   expect_refused("{quality: {advantage: 0.9, disadvantage: 0.8}}", "quality.advantage", "above disadvantage");
 }
 
-TEST(PlacementSchema, RefusesWhatWouldHaveNoEffect) {
-  expect_refused("{policy: utility, utility: {half_life: 1 s}}", "utility.half_life", "frequency: decayed");
-  expect_refused("{drift: {magnitude: 0.2}}", "drift.magnitude", "add every");
-  expect_refused("{policy: utility, profiling: {threshold: 0.1}}", "profiling.threshold", "online: true");
-  expect_refused("{policy: utility, profiling: {queries: 3}}", "profiling.queries", "online: true");
-  expect_refused("{policy: utility, profiling: {output_tokens: 3 tokens}}", "profiling.output_tokens", "online: true");
+/// Another policy's keys stand for their defaults, whatever was written there.
+TEST(PlacementSchema, KeysOfOtherPoliciesAreReset) {
+  PlacementSpec p =
+      parsed("{policy: lru, options: {methods: [knorm]}, profiling: {online: true}, utility: {alpha: 1 s}}");
+  reset_foreign_keys(p);
+  EXPECT_TRUE(p.options.methods.empty());
+  EXPECT_FALSE(p.profiling.online);
+  EXPECT_EQ(p.utility.alpha_s, UtilitySpec{}.alpha_s);
+  PlacementSpec own = parsed("{policy: utility, options: {methods: [knorm]}, profiling: {online: true}}");
+  reset_foreign_keys(own);
+  EXPECT_EQ(own.options.methods.size(), 1U);
+  EXPECT_TRUE(own.profiling.online);
 }
 
 TEST(PlacementSchema, RefusesWhatIsOutOfRange) {

@@ -186,6 +186,16 @@ TEST(Machines, GpusPerReplicaAreAskedForTheScenariosOwnOrTheFewestThatFit) {
   EXPECT_EQ(place(large, {"a100", 1}).problem.substr(0, 27), "llama-3.1-70b does not fit:");
 }
 
+// 141 GB of weights do not fit into one H100; into two of 85.9 x 0.9 GB they do.
+TEST(Machines, TheScenariosOwnGpusArePassedOverWhereTheyCannotRunIt) {
+  const auto file = scenario::ScenarioFile::from_text(testing::kQuickChat, "chat.yaml",
+                                                      {"model=llama-3.1-70b", "cluster.gpu.tensor_parallel=1"});
+  EXPECT_THROW((void)file.load(), scenario::UnworkableScenario);
+  const PlacedScenario placed = place(file.for_other_machines().load(), {"h100-sxm", std::nullopt});
+  EXPECT_EQ(placed.problem, "");
+  EXPECT_EQ(placed.scenario.serving.cluster.parallel.tensor, 2);
+}
+
 TEST(Machines, AnotherGpuBringsItsOwnProfileAndLinks) {
   const auto placed = place(testing::quick_chat(), {"a100", std::nullopt});
   EXPECT_EQ(placed.scenario.serving.cluster.gpu.name, "a100");

@@ -495,6 +495,10 @@ TEST(SweepRanking, OfWhatMissesTheObjectivesAlikeTheCheaperIsTheBest) {
   sweep.points[2] = at(2, "0.9579", "0.8914", "5");
   const std::vector<std::string> said = sweep_page(sweep).subtitle;
   EXPECT_TRUE(has(said, "even with it, as printed: points 0, 1; of these it is the cheapest"));
+  sweep.points = {at(0, "0.9981", "0.89130", "12.19"), at(1, "0.9983", "2", "20"), at(2, "0.9979", "0.8914", "5")};
+  EXPECT_TRUE(
+      sweep_page(sweep).subtitle.at(1).starts_with("the cheapest of 2 even ones, by the lowest latency_s.ttft.mean, "))
+      << sweep_page(sweep).subtitle.at(1);
 }
 
 TEST(SweepPage, WithoutObjectivesNothingIsInSlo) {

@@ -35,6 +35,7 @@ TEST(Choosing, OfWhatIntervalsDoNotTellApartTheCheapestIsChosen) {
   EXPECT_EQ(best.even, (Positions{2, 3}));
   EXPECT_EQ(best.by, TieBreak::cheaper);
   EXPECT_EQ(even_words(best, "b, c"), "even with it, within the 95 % intervals: b, c; of these it is the cheapest");
+  EXPECT_EQ(rule_words(best), "cheapest of 3 even ones");
   EXPECT_EQ(best_of({at(100, 10, 5), at(126, 10, 6)}).even, Positions{});
 }
 

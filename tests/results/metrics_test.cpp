@@ -237,6 +237,7 @@ TEST(Metrics, EveryRowIsMerged) {
       }
       const Metric* row = row_of(path);
       if (!a.is_number() || row == nullptr || row->unit.print == nullptr || path.starts_with("timeline")) return;
+      if (path.starts_with("slo.measured_s.")) return;  // percentiles, too: of the samples of latency_s
       const double x = a.get<double>(), y = b.get<double>();
       EXPECT_NEAR(y, adds_up(*row) ? 2 * x : x, 1e-9 * std::abs(x) + 1e-12) << o.policy << " " << path;
     };

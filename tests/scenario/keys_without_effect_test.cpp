@@ -131,6 +131,46 @@ TEST(KeysWithoutEffect, OfACommandLineAreRefusedWithTheKeyThatHasOne) {
   EXPECT_EQ(said_of({{"decode.draft_length=7"}}), "");
 }
 
+/// Keys of another policy, or of another source of figures, in scenarios that differ in nothing else.
+TEST(KeysWithoutEffect, OfOtherPoliciesAreRefusedOnACommandLineAndChangeNothing) {
+  const Sets lru = placed(), none;
+  const Sets utility = placed({"placement.policy=utility"}), chunks = blended();
+  const std::vector<std::tuple<Sets, std::string, std::string, std::string>> all{
+      {lru, "placement.utility.alpha", "1 s", "only policy utility looks at it: use policy: utility"},
+      {lru, "placement.options.combine", "false",
+       "only policy utility chooses among options: use compressor, or policy: utility"},
+      {lru, "placement.profiling.online", "true", "only policy utility looks at profiles: use policy: utility"},
+      {lru, "placement.importance.share", "0.5",
+       "only policy importance_chunks looks at it: use policy: importance_chunks"},
+      {utility, "placement.utility.half_life", "5 s", "accesses are counted: use frequency: decayed"},
+      {utility, "placement.profiling.queries", "3", "nothing is profiled again: use online: true"},
+      {lru, "placement.drift.magnitude", "0.2", "quality never changes: give every, such as every: 60 s"},
+      {lru, "placement.quality.path", "x.csv", "curves are generated: use source: file"},
+      {chunks, "prefill.importance.path", "x.jsonl", "importances are generated: use source: file"},
+      {none, "decode.acceptance.agreement", "0.9",
+       "this acceptance model does not read it: use model: constant, or heterogeneous"},
+      {none, "decode.draft_lengths.forgetting", "0.5",
+       "draft length policy fixed estimates nothing: use adaptive or goodput"},
+      {none, "decode.draft_lengths.table", "[{batch: 4, context: 2k tokens, draft_length: 9}]",
+       "draft length policy fixed has no table: use table"},
+      {none, "workload.output.values", "[5 tokens]", "this distribution draws no values: use empirical"},
+      {with(none, "schedule.policy=lock_step"), "schedule.unplaced", "waits",
+       "schedule policy lock_step does not look ahead: use staggered"},
+      {recomputed({"decode={policy: full_kv}", "schedule.policy=fcfs"}), "cluster.host.link.read", "20 GB/s",
+       "KV stays on the GPU: give placement, prefill: stored, or a decode policy with KV in host memory"}};
+  for (const auto& [base, key, value, why] : all) {
+    EXPECT_EQ(said_of({with(base, key + "=" + value)}), fmt::format("--set {}: no effect: {}", key, why));
+    const Sets few = with(base, "workload.requests=8");
+    EXPECT_EQ(results_of(small_file(with(few, key + "=" + value))), results_of(small_file(few))) << key;
+  }
+}
+
+/// A comparison has the keys of each of its policies in one file.
+TEST(KeysWithoutEffect, AreNoneOfPoliciesThatAreComparedWithOneThatReadsThem) {
+  const Sets both = placed({"placement.utility.alpha=1 s"});
+  EXPECT_EQ(said_of({both, with(both, "placement.policy=utility")}), "");
+}
+
 TEST(KeysWithoutEffect, WithinAMapOfACommandLineAreRefusedToo) {
   EXPECT_EQ(said_of({{"decode={policy: full_kv, draft_length: 7}", "schedule={policy: fcfs}"}}),
             "--set decode: decode.draft_length: no effect: decode policy full_kv drafts nothing: use draft_verify");

@@ -155,10 +155,6 @@ INSTANTIATE_TEST_SUITE_P(
                  {"policy: lru", "policy: belady"}},
                 "placed.yaml:15:21: placement.policy: belady must know all requests beforehand: give "
                 "workload.requests, or use a trace"},
-        Refusal{"AHalfLifeOfCounts",
-                {{"policy: lru", "policy: utility, utility: {half_life: 5 s}"}},
-                "placed.yaml:16:51: placement.utility.half_life: has no effect while accesses are counted: add "
-                "frequency: decayed, or remove it"},
         Refusal{"AQuantiserAmongMethods",
                 {{"policy: lru", "policy: utility, options: {methods: [kivi-4bit]}"}},
                 "placed.yaml:16:50: placement.options.methods.0: kivi-4bit does not only drop tokens: move it to "
@@ -192,23 +188,6 @@ INSTANTIATE_TEST_SUITE_P(
                 {{"policy: lru", "policy: lru, quality: {source: file}"}},
                 "placed.yaml:16:35: placement.quality: missing key \"path\", expected a CSV file with the columns "
                 "context, method, keep_ratio, quality"},
-        Refusal{"AnAdvantageBesideAFile",
-                {{"policy: lru", "policy: lru, quality: {source: file, path: x.csv, advantage: 0.4}"}},
-                "placed.yaml:16:74: placement.quality.advantage: belongs to source: generated, and the file says how "
-                "good each method is: remove it"},
-        Refusal{"ADisadvantageBesideAFile",
-                {{"policy: lru", "policy: lru, quality: {source: file, path: x.csv, disadvantage: 2}"}},
-                "placed.yaml:16:77: placement.quality.disadvantage: belongs to source: generated, and the file says "
-                "how good each method is: remove it"},
-        Refusal{"SharesBesideAFile",
-                {{"policy: lru",
-                  "policy: lru, quality: {source: file, path: x.csv, best: {kvzip: 1, knorm: 0, snapkv: 0}}"}},
-                "placed.yaml:16:69: placement.quality.best: belongs to source: generated, and the file says how good "
-                "each method is: remove it"},
-        Refusal{"APathBesideGeneratedCurves",
-                {{"policy: lru", "policy: lru, quality: {path: x.csv}"}},
-                "placed.yaml:16:42: placement.quality.path: belongs to source: file, and generated curves read none: "
-                "add source: file, or remove it"},
         Refusal{
             "SharesThatDoNotAddUp",
             {{"policy: lru", "policy: lru, quality: {best: {kvzip: 1}}"}},
@@ -218,22 +197,6 @@ INSTANTIATE_TEST_SUITE_P(
                 {{"policy: lru", "policy: lru, quality: {advantage: 0.9, disadvantage: 0.8}"}},
                 "placed.yaml:16:47: placement.quality.advantage: 0.9 is above disadvantage, 0.8: the method that suits "
                 "a context best cannot lose more than the others"},
-        Refusal{"AMagnitudeWithoutDrift",
-                {{"policy: lru", "policy: lru, drift: {magnitude: 0.2}"}},
-                "placed.yaml:16:45: placement.drift.magnitude: has no effect without changes: add every, such as "
-                "every: 60 s, or remove it"},
-        Refusal{"AThresholdWithoutProfiling",
-                {{"policy: lru", "policy: utility, profiling: {threshold: 0.2}"}},
-                "placed.yaml:16:53: placement.profiling.threshold: has no effect without profiling: add online: true, "
-                "or remove it"},
-        Refusal{"QueriesWithoutProfiling",
-                {{"policy: lru", "policy: utility, profiling: {queries: 3}"}},
-                "placed.yaml:16:51: placement.profiling.queries: has no effect without profiling: add online: true, or "
-                "remove it"},
-        Refusal{"OutputsWithoutProfiling",
-                {{"policy: lru", "policy: utility, profiling: {output_tokens: 3 tokens}"}},
-                "placed.yaml:16:57: placement.profiling.output_tokens: has no effect without profiling: add online: "
-                "true, or remove it"},
         Refusal{"AKeepRatioWithoutACompressor",
                 {{"policy: lru", "policy: lru, keep_ratio: 0.5"}},
                 "placed.yaml:16:38: placement.keep_ratio: belongs to a compressor, and none is given: add compressor, "
@@ -258,22 +221,6 @@ INSTANTIATE_TEST_SUITE_P(
                 {{"policy: lru", "policy: utility, keep_ratio: 0.5"}},
                 "placed.yaml:16:42: placement.keep_ratio: not with policy utility: it chooses one for each object: use "
                 "options.keep_ratios"},
-        Refusal{"UtilityUnderLru",
-                {{"policy: lru", "policy: lru, utility: {alpha: 1 s}"}},
-                "placed.yaml:16:35: placement.utility: not with policy lru: only policy utility looks at it: remove "
-                "this key, or use policy: utility"},
-        Refusal{"OptionsUnderLru",
-                {{"policy: lru", "policy: lru, options: {combine: false}"}},
-                "placed.yaml:16:35: placement.options: not with policy lru: only policy utility chooses among options: "
-                "use compressor, or policy: utility"},
-        Refusal{"ProfilingUnderLru",
-                {{"policy: lru", "policy: lru, profiling: {online: true}"}},
-                "placed.yaml:16:37: placement.profiling: not with policy lru: only policy utility looks at profiles: "
-                "remove this key, or use policy: utility"},
-        Refusal{"ImportanceUnderLru",
-                {{"policy: lru", "policy: lru, importance: {share: 0.5}"}},
-                "placed.yaml:16:38: placement.importance: not with policy lru: only policy importance_chunks looks at "
-                "it: remove this key, or use policy: importance_chunks"},
         Refusal{"ACompressorOfImportantChunks",
                 {{"policy: lru", "policy: importance_chunks, compressor: kivi-4bit"}},
                 "placed.yaml:16:52: placement.compressor: not with policy importance_chunks: important chunks are "

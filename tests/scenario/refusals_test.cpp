@@ -168,13 +168,6 @@ INSTANTIATE_TEST_SUITE_P(
             {{"draft_length: 20", kTwoRows + "{batch: 4, context: 1k tokens, draft_length: 7}]}"}},
             "small.yaml:13:157: decode.draft_lengths.table.1: rows must ascend in batch and, for the same batch, in "
             "context"},
-        Refusal{"ADraftTableOfAnotherPolicy",
-                {{"draft_length: 20", "draft_lengths: {table: [{batch: 4, context: 2k tokens, draft_length: 9}]}"}},
-                "small.yaml:13:92: decode.draft_lengths.table: table does not belong to draft length policy fixed"},
-        Refusal{"ForgettingOfAFixedLength",
-                {{"draft_length: 20", "draft_lengths: {forgetting: 0.5}"}},
-                "small.yaml:13:97: decode.draft_lengths.forgetting: forgetting does not belong to draft length policy "
-                "fixed"},
         Refusal{"DraftLengthsTheWrongWayRound",
                 {{"draft_length: 20", "draft_lengths: {policy: adaptive, minimum: 9, maximum: 8}"}},
                 "small.yaml:13:112: decode.draft_lengths.minimum: must not exceed maximum"},
@@ -328,15 +321,6 @@ std::string key_blamed(const serving::ServingConfig& config) {
     return e.key() + ": " + e.what();
   }
   return "none";
-}
-
-TEST(RefusedOfASchedule, IsWhatOnlyTheStaggeredOneLooksAt) {
-  EXPECT_EQ(small_refusal({"schedule.unplaced=waits"}), "");
-  EXPECT_EQ(small_refusal({"schedule={policy: lock_step, unplaced: drafts_on}"}), "")
-      << "as resolved scenarios write it";
-  EXPECT_EQ(small_refusal({"schedule={policy: lock_step, unplaced: waits}"}),
-            "--set schedule: schedule.unplaced: belongs to schedule policy staggered, and policy lock_step would not "
-            "look at it: remove it, or use policy: staggered");
 }
 
 TEST(RefusedByTheSimulator, AreNamesThatNoTableHas) {

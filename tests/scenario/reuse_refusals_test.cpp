@@ -82,10 +82,6 @@ Refusal key_without_chunks(const char* name, const std::string& key, const std::
           "chunks.yaml:" + where + ": " + key + ": belongs to prompts made of chunks: give workload.chunks"};
 }
 
-Refusal of_file(const char* name, const std::string& more, const std::string& message) {
-  return {name, {{"selective}", "selective, importance: {source: file, path: s.jsonl, " + more + "}}"}}, message};
-}
-
 INSTANTIATE_TEST_SUITE_P(
     Shares, RefusedReuse,
     ::testing::Values(
@@ -151,16 +147,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "chunks.yaml:12:47: prefill.spans.longest: must be >= 1 token and <= 64Ki tokens, found 0 tokens"},
         Refusal{"AFileWithoutAPath",
                 {{"selective}", "selective, importance: {source: file}}"}},
-                "chunks.yaml:12:42: prefill.importance: missing key \"path\", which source: file needs"},
-        Refusal{"APathOfGeneratedImportances",
-                {{"selective}", "selective, importance: {path: s.jsonl}}"}},
-                "chunks.yaml:12:49: prefill.importance.path: has no effect with source: generated: add source: file"},
-        of_file("ACorrelationBesideAFile", "correlation: 0.5",
-                "chunks.yaml:12:85: prefill.importance.correlation: belongs to source: generated: remove this key"),
-        of_file("ASpreadBesideAFile", "cv: 2",
-                "chunks.yaml:12:76: prefill.importance.cv: belongs to source: generated: remove this key"),
-        of_file("SignalsBesideAFile", "signals: 3",
-                "chunks.yaml:12:81: prefill.importance.signals: belongs to source: generated: remove this key")));
+                "chunks.yaml:12:42: prefill.importance: missing key \"path\", which source: file needs"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Chunks, RefusedReuse,

@@ -45,14 +45,6 @@ TEST(WithPolicy, NamesASchedule) {
   }
 }
 
-TEST(WithPolicy, LeavesWhatBelongsToTheScheduleWithIt) {
-  const auto s = small_file({"schedule.unplaced=waits"});
-  EXPECT_EQ(with_policy(s, "draft_verify").serving.schedule.unplaced, serving::Unplaced::waits);
-  EXPECT_EQ(with_policy(s, "draft_verify:staggered").serving.schedule.unplaced, serving::Unplaced::waits);
-  EXPECT_EQ(with_policy(s, "draft_verify:fcfs").serving.schedule.unplaced, serving::Unplaced::drafts_on);
-  EXPECT_EQ(with_policy(s, "full_kv").serving.schedule.unplaced, serving::Unplaced::drafts_on);
-}
-
 TEST(WithPolicy, ChangesNothingElse) {
   scenario::Scenario changed = with_policy(small_file({"run.seed=7", "decode.draft_length=9"}), "full_kv");
   changed.serving.decode.policy = "draft_verify";

@@ -284,7 +284,7 @@ Fact swept(const Json& sweep, const char* question) {
   const Json& result = group.result();
   Fact f{question, setting_text(at(group.point(), {"set"}), ".policy", !of_policy),
          fmt::format("The {} of {} simulated{}: {} {}; {}.",
-                     best.behind.nothing() ? "best" : "nearest to what is asked for",
+                     best.behind.nothing() ? results::rule_words(group.choice.best) : "nearest to what is asked for",
                      simulated == 1 ? "the one point" : fmt::format("{} points", simulated),
                      chosen_words(group, !objectives.empty()), metric_name(metric), printed(metric, best.value),
                      output_words(result)),

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <set>
 
 #include "planner/capacity/capacity_plan.h"
@@ -159,6 +160,19 @@ const Fields<TierAtRate>& tier_fields() {
   return fields;
 }
 
+/// The percentile of each objective, by its key.
+Json limited_times(const Configuration& c) {
+  Json times = Json::object();
+  const std::vector<serving::SloObjective> objectives = c.scenario.serving.slo.objectives();
+  for (std::size_t i = 0; i < objectives.size(); ++i) {
+    const std::vector<double>& limited_s = c.sustained()->limited_s;
+    const double seconds = i < limited_s.size() ? limited_s[i] : kNone;
+    const std::string key = serving::slo_key(objectives[i].metric, objectives[i].percentile);
+    times[key] = std::isfinite(seconds) ? Json(seconds) : Json(nullptr);
+  }
+  return times;
+}
+
 Json varied_sizes(const Configuration& c) {
   Json sizes = Json::object();
   for (const TierSize& t : c.sizes) sizes[t.tier] = t.bytes;
@@ -230,6 +244,10 @@ std::vector<ConfigurationPart> configuration_parts() {
         Of::list(
             "demands", "shares of requests that are asked for, and what there is of them at that rate",
             [](const Configuration& c) { return c.sustained()->demands; }, demand_fields()),
+        Of::values("measured_s.*",
+                   {kSeconds, kLower,
+                    "of finished requests the percentile that an objective limits; itl: of each one's largest gap"},
+                   limited_times),
         {"rate_with_model_error",
          {kRequestsPerS, kHigher,
           "the rate (of what `load` says) that one replica sustains in spite of what "

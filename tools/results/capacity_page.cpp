@@ -100,6 +100,37 @@ Table sustained_table(std::string title, const Fields<Configuration>& fields, co
   return t;
 }
 
+/// With the percentiles that objectives limit, each named after its objective, in place of the 99th.
+Fields<Configuration> with_objectives(const Fields<Configuration>& fields, const serving::SloConfig& slo) {
+  constexpr std::size_t kBeside = 2;  // whose names fit on one line
+  const std::vector<serving::SloObjective> objectives = slo.objectives();
+  Fields<Configuration> all;
+  const auto add = [&](serving::SloMetric metric) {
+    for (std::size_t i = 0; i < objectives.size(); ++i) {
+      if (objectives[i].metric != metric) continue;
+      all.push_back(
+          {kOnPages, serving::slo_name(objectives[i], objectives.size() > kBeside ? '\n' : ' '),
+           at_rate([i](const auto&, const Probe& p) { return i < p.limited_s.size() ? p.limited_s[i] : kNone; }),
+           seconds});
+    }
+  };
+  for (const Field<Configuration>& field : fields) {
+    const bool ttft = field.key == "ttft_p99_s", tpot = field.key == "tpot_p99_s";
+    const serving::SloMetric metric = ttft ? serving::SloMetric::ttft : serving::SloMetric::tpot;
+    if (!ttft && !tpot) {
+      all.push_back(field);
+      continue;
+    }
+    add(metric);
+    if (!slo.limits(metric) && objectives.size() <= kBeside) all.push_back(field);
+    if (tpot) {
+      add(serving::SloMetric::itl);
+      add(serving::SloMetric::e2e);
+    }
+  }
+  return all;
+}
+
 Table rate_table(const CapacityPlan& plan) {
   const bool placement = with_placement(plan);
   Fields<Configuration> fields = name_fields(plan);
@@ -108,6 +139,7 @@ Table rate_table(const CapacityPlan& plan) {
   if (placement && plan.ranked_by_price && !plan.request.rate && plan.configurations.size() > 1) {
     fields.push_back(cheapest_field(plan));
   }
+  fields = with_objectives(fields, plan.configurations.front().scenario.serving.slo);
   const auto rate = std::find_if(fields.begin(), fields.end(),
                                  [](const Field<Configuration>& f) { return f.key == "rate_per_replica"; });
   if (const planner::capacity::Load load = capacity_load(plan); load != planner::capacity::Load::requests) {

@@ -201,6 +201,12 @@ std::vector<std::size_t> ranked(const std::vector<Candidate>& all, const Order& 
   return rows;
 }
 
+std::string rule_words(const Best& best) {
+  if (best.by == TieBreak::none) return "best";
+  return fmt::format("{} of {} even ones", best.by == TieBreak::cheaper ? "cheapest" : "simplest",
+                     best.even.size() + 1);
+}
+
 std::string even_words(const Best& best, const std::string& even) {
   if (best.even.empty()) return {};
   std::string said = fmt::format("even with it, {}: {}", best.within, even);

@@ -116,6 +116,9 @@ struct Choice {
 /// All that have the figure: the chosen one, then the others by how far they are behind and by their figure.
 [[nodiscard]] std::vector<std::size_t> ranked(const std::vector<Candidate>& candidates, const Order& order);
 
+/// The rule that chose: "best", "cheapest of 4 even ones", "simplest of 4 even ones".
+[[nodiscard]] std::string rule_words(const Best& best);
+
 /// "even with it, within the 95 % intervals: points 4, 10; of these it is the cheapest"; empty where nothing is.
 /// `even`: their names as one text.
 [[nodiscard]] std::string even_words(const Best& best, const std::string& even);

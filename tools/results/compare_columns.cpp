@@ -321,6 +321,20 @@ std::vector<Column> columns_of(const Comparison& comparison) {
   return policy_columns(comparison);
 }
 
+std::vector<Column> objective_columns(const Outcomes& all) {
+  std::vector<Column> columns;
+  const serving::ServingConfig& config = all.front().scenario.serving;
+  if (!config.slo.any() || !config.classes.empty()) return columns;
+  columns.push_back(metric_column(all, "in SLO", "", "slo.attainment"));
+  for (const serving::SloObjective& o : config.slo.objectives()) {
+    const std::string key = serving::slo_key(o.metric, o.percentile);
+    columns.push_back(
+        column(fmt::format("{}\n<= {}", serving::slo_name(o), seconds(o.limit_s)), "", Better::neither,
+               values_of(all, [&key](const Outcome& of) { return Figures(of).at("slo.measured_s.*", key); }), seconds));
+  }
+  return columns;
+}
+
 std::vector<Column> time_columns(const Outcomes& all) {
   constexpr std::size_t kMost = 6;         // which fit a page beside the names
   constexpr double kPrintedAsOne = 0.005;  // of percent

@@ -340,11 +340,15 @@ Page compare_page(const Comparison& comparison, bool timing, Labels labels) {
   const bool whole_names = first.scenario.workload.chunks.has_value();
   if (whole_names) labels = Labels::full;
   page.tables = {policy_table(outcomes, columns, marks, labels)};
-  if (const std::vector<Column> times = time_columns(outcomes); !times.empty()) {
-    const std::vector<std::vector<Mark>> unmarked(times.size(), std::vector<Mark>(outcomes.size()));
-    page.tables.push_back(policy_table(outcomes, times, unmarked, labels));
-    page.tables.back().title = "Share of the GPUs' time, and how much faster the same iterations are with twice of it";
-  }
+  const auto add_unmarked = [&](const std::vector<Column>& more, const char* title) {
+    if (more.empty()) return;
+    const std::vector<std::vector<Mark>> unmarked(more.size(), std::vector<Mark>(outcomes.size()));
+    page.tables.push_back(policy_table(outcomes, more, unmarked, labels));
+    page.tables.back().title = title;
+  };
+  add_unmarked(objective_columns(outcomes), "Objectives");
+  add_unmarked(time_columns(outcomes),
+               "Share of the GPUs' time, and how much faster the same iterations are with twice of it");
   page.lists = {columns_list(comparison, marks), policies_left_out(comparison), prices(comparison)};
   for (List& list : caveats(outcomes)) page.lists.push_back(std::move(list));
   return page;

@@ -69,6 +69,9 @@ KeyList comparison_keys();
 
 /// All but the policy's name, in the order of the table.
 [[nodiscard]] std::vector<Column> columns_of(const Comparison& comparison);
+/// The share of requests that met all objectives, and the percentile that each limits; none where none is of all
+/// requests.
+[[nodiscard]] std::vector<Column> objective_columns(const std::vector<Outcome>& outcomes);
 /// The parts of the GPUs' time that matter under some policy, largest first: share, and what twice of it would bring.
 [[nodiscard]] std::vector<Column> time_columns(const std::vector<Outcome>& outcomes);
 /// What they mean, without their marks.

@@ -75,6 +75,18 @@ Table latency(const ExperimentResult& result, const Figures& f) {
   return t;
 }
 
+/// What each objective limits, beside its limit.
+Table objectives(const serving::SloConfig& slo, const Figures& f) {
+  Table t = key_figures("Objectives");
+  for (const serving::SloObjective& o : slo.objectives()) {
+    const std::string key = serving::slo_key(o.metric, o.percentile);
+    const bool missed = f.at("slo.measured_s.*", key) > o.limit_s;
+    t.rows.push_back({serving::slo_name(o), f.text("slo.measured_s.*", key), "",
+                      fmt::format("limit {}{}", seconds(o.limit_s), missed ? ", missed" : "")});
+  }
+  return t;
+}
+
 Table sessions(const Figures& f) {
   Table t = key_figures("Sessions");
   t.rows.push_back({"begun", f.text("sessions.begun")});
@@ -299,6 +311,7 @@ Page run_page(const Outcome& outcome, bool timing) {
   if (config.placement && config.cluster.replicas > 1) page.subtitle.push_back(tiers_text(config));
   const Figures f(outcome, timing);
   page.tables = {requests(f), throughput(outcome, f), latency(result, f)};
+  if (config.slo.any() && config.classes.empty()) page.tables.push_back(objectives(config.slo, f));
   if (outcome.scenario.workload.has_sessions()) {
     page.tables.push_back(sessions(f));
     page.tables.push_back(session_times(f));

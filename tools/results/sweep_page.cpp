@@ -1,7 +1,6 @@
 #include "tools/results/sweep.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -28,11 +27,39 @@ constexpr std::size_t kMostCaveats = 40;
 constexpr std::string_view kHitRate = ".hit_rate";
 constexpr const char* kCost = "cost.usd_per_1m_output_tokens";
 
-/// Whether the table shows this figure anyway.
-bool has_column(std::string_view metric) {
-  constexpr std::array<std::string_view, 6> shown{kThroughput,          "latency_s.ttft.p50", "latency_s.ttft.p99",
-                                                  "latency_s.tpot.p50", "latency_s.tpot.p99", "slo.attainment"};
-  return std::find(shown.begin(), shown.end(), metric) != shown.end();
+constexpr std::string_view kLimited = "slo.measured_s.";
+
+/// A column of times.
+struct TimeColumn {
+  std::string title;  ///< "TTFT p95"
+  std::string figure;
+};
+
+/// The percentiles that objectives limit; the 99th of TTFT and TPOT without any. The medians stand beside them where
+/// there is room.
+std::vector<TimeColumn> time_columns(const FigureTable& figures) {
+  constexpr std::size_t kMost = 4;  // whose names fit on one line
+  std::vector<TimeColumn> all, limited;
+  for (const serving::SloMetricEntry& metric : serving::kSloMetrics) {
+    std::vector<TimeColumn> own;
+    for (const std::string& name : figures.names()) {
+      const std::string prefix = fmt::format("{}{}_", kLimited, metric.key);
+      if (name.starts_with(prefix))
+        own.push_back({fmt::format("{} {}", metric.name, name.substr(prefix.size())), name});
+    }
+    const auto usual = [&metric](const char* percentile) {
+      return TimeColumn{fmt::format("{} {}", metric.name, percentile),
+                        fmt::format("latency_s.{}.{}", metric.key, percentile)};
+    };
+    const bool always = metric.metric == serving::SloMetric::ttft || metric.metric == serving::SloMetric::tpot;
+    if (own.empty() && always) own.push_back(usual("p99"));
+    limited.insert(limited.end(), own.begin(), own.end());
+    if (always && own.front().title != usual("p50").title) all.push_back(usual("p50"));
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  if (all.size() <= kMost) return all;
+  for (TimeColumn& column : limited) std::replace(column.title.begin(), column.title.end(), ' ', '\n');
+  return limited;
 }
 
 /// A Binding names what most of the GPUs' time went to, and what twice of it would bring. It is the thread that
@@ -94,10 +121,17 @@ bool any_lossy(const Sweep& sweep, const FigureTable& figures) {
 
 /// What the table shows for some sweeps only.
 struct SomeColumns {
+  std::vector<TimeColumn> times;
   std::vector<std::string> hits;
   bool objectives = false;
   bool quality = false;
   bool cost = false;
+
+  /// Whether the table shows this figure anyway.
+  [[nodiscard]] bool has(std::string_view metric) const {
+    return metric == kThroughput || metric == "slo.attainment" ||
+           std::any_of(times.begin(), times.end(), [metric](const TimeColumn& c) { return c.figure == metric; });
+  }
 };
 
 /// "host hits" of tiers.host.hit_rate.
@@ -120,9 +154,7 @@ std::vector<Cell> table_row(const Sweep& sweep, const FigureTable& figures, std:
   const std::string throughput(kThroughput);
   cells.push_back(figure(figures.at(row, throughput)));
   cells.push_back(plus_minus(figures.at(row, throughput + ".half_width_95")));
-  for (const char* latency : {"ttft.p50", "ttft.p99", "tpot.p50", "tpot.p99"}) {
-    cells.push_back(seconds(figures.at(row, fmt::format("latency_s.{}", latency))));
-  }
+  for (const TimeColumn& times : some.times) cells.push_back(seconds(figures.at(row, times.figure)));
   if (some.objectives) cells.push_back(percent(figures.at(row, "slo.attainment")));
   Binding binds = binding(figures, row);
   cells.emplace_back(std::move(binds.text));
@@ -130,26 +162,25 @@ std::vector<Cell> table_row(const Sweep& sweep, const FigureTable& figures, std:
   for (const std::string& name : some.hits) cells.push_back(percent(figures.at(row, name)));
   if (some.quality) cells.emplace_back(fidelity(figures, row));
   if (some.cost) cells.push_back(dollars(figures.at(row, kCost)));
-  if (!has_column(sweep.metric)) cells.push_back(printed_figure(sweep.metric, figures.at(row, sweep.metric)));
+  if (!some.has(sweep.metric)) cells.push_back(printed_figure(sweep.metric, figures.at(row, sweep.metric)));
   return cells;
 }
 
 Table points_table(const Sweep& sweep, const FigureTable& figures, const Ranking& ranking) {
-  const SomeColumns some{hit_rates(sweep, figures), !figures.ranked("slo.attainment").empty(),
+  const SomeColumns some{time_columns(figures), hit_rates(sweep, figures), !figures.ranked("slo.attainment").empty(),
                          any_lossy(sweep, figures), sweep.metric != kCost && costs_differ(figures)};
   Table t;
   t.header = {"", "point"};
   for (std::string& label : axis_labels(sweep.plan.design.axes())) t.header.push_back(std::move(label));
-  for (const char* name : {"tokens/s", "95 %", "TTFT p50", "TTFT p99", "TPOT p50", "TPOT p99"}) {
-    t.header.emplace_back(name);
-  }
+  for (const char* name : {"tokens/s", "95 %"}) t.header.emplace_back(name);
+  for (const TimeColumn& times : some.times) t.header.push_back(times.title);
   if (some.objectives) t.header.emplace_back("in SLO");
   t.header.emplace_back("bound by");
-  t.header.emplace_back("twice it");
+  t.header.emplace_back(some.objectives ? "twice\nit" : "twice it");
   for (const std::string& name : some.hits) t.header.push_back(hits_title(name));
   if (some.quality) t.header.emplace_back("quality");
   if (some.cost) t.header.emplace_back("$ per 1M");
-  if (!has_column(sweep.metric)) t.header.push_back(sweep.metric);
+  if (!some.has(sweep.metric)) t.header.push_back(sweep.metric);
   t.align.assign(t.header.size(), Align::right);
   t.align.front() = Align::left;
   std::vector<std::size_t> rows = ranking.order;
@@ -266,6 +297,11 @@ std::string state_words(const FigureTable& figures, std::size_t row) {
                                               : std::string();
 }
 
+/// The rule that chose a point: "best", or "the cheapest of 4 even ones".
+std::string chosen_as(const Best& best) {
+  return best.by == TieBreak::none ? "best" : "the " + rule_words(best);
+}
+
 /// Which point is best, by what, and which others may as well be.
 std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figures, const Ranking& ranking) {
   if (ranking.order.empty()) {
@@ -341,7 +377,7 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
                                                           *ranking.meeting == 1 ? "s" : "", asked_for)
                                             : std::string();
   const bool marked = !ranking.all_even() && ranking.given.empty();
-  words.push_back(fmt::format("{}{}, {}{}: {}", marked ? "best" : "first",
+  words.push_back(fmt::format("{}{}, {}{}: {}", marked ? chosen_as(ranking.best) : "first",
                               ranking.quality.empty() ? "" : " " + ranking.quality, by, among, of_best));
   const bool with_interval = ranking.best.with_interval;
   const char* why = with_interval ? "the 95 % intervals tell" : "what is printed tells";

@@ -11,7 +11,7 @@
 #include "models/workload/trace_reader.h"
 #include "planner/capacity/capacity_plan.h"
 #include "planner/capacity/run_length.h"
-#include "sim/scenario/keys_without_effect.h"
+#include "planner/command_keys.h"
 #include "tools/cli/capacity_options.h"
 #include "tools/cli/command.h"
 #include "tools/cli/named_things.h"
@@ -160,21 +160,24 @@ void remark_on_searched(scenario::Scenario& scenario, planner::capacity::Capacit
     all.push_back(&one);
   }
   remark_on_keys(all);
-  using scenario::WithinMap;
-  scenario::refuse_if_set(scenario, {"workload.closed.concurrency"}, "capacity searches it: use --users",
-                          WithinMap::allowed);
-  scenario::refuse_if_set(scenario, {"workload.requests", "workload.sessions.count"},
-                          "capacity chooses how long runs are: use run.duration");
-  if (!scenario.serving.placement) {  // tiers are warmed with requests of the scenario's rate
-    scenario::refuse_if_set(scenario, {"workload.arrivals.rate"}, "capacity searches it: use --rate",
-                            WithinMap::allowed);
+  planner::refuse_unread_by("capacity", scenario);
+  if (!scenario.serving.placement) planner::refuse_unread_by("capacity without placement", scenario);
+  const std::string& own = scenario.serving.cluster.gpu.name;
+  const auto is_own = [&own](const planner::capacity::MachineRequest& machine) { return machine.gpu == own; };
+  if (!request.machines.empty() && std::none_of(request.machines.begin(), request.machines.end(), is_own)) {
+    planner::refuse_unread_by("capacity --machines of others", scenario);
+  }
+  if (std::any_of(request.sizes.begin(), request.sizes.end(),
+                  [](const auto& sizes) { return sizes.tier == planner::capacity::kHostTier; })) {
+    planner::refuse_unread_by("capacity --memory", scenario);
   }
   scenario.remarks = searched.front().remarks;
   for (planner::UnderPolicy& under : request.policies) under.scenario.remarks = scenario.remarks;
 }
 
 void capacity(Console& console, const Options& options) {
-  const scenario::ScenarioFile file = scenario_file(options.scenario, with_nodes(options));
+  scenario::ScenarioFile file = scenario_file(options.scenario, with_nodes(options));
+  if (!options.machines.empty()) file = file.for_other_machines();
   scenario::Scenario scenario = file.load();
   if (scenario.serving.cluster.pools) {
     throw schema::InputError(

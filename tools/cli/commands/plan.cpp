@@ -3,10 +3,10 @@
 #include <CLI/CLI.hpp>
 
 #include "models/schema/error.h"
+#include "planner/command_keys.h"
 #include "planner/infeasible.h"
 #include "planner/prefetch/prefetch_plan.h"
 #include "planner/reuse/reuse_plan.h"
-#include "sim/scenario/keys_without_effect.h"
 #include "tools/cli/command.h"
 #include "tools/cli/plan/plan.h"
 
@@ -49,17 +49,19 @@ PlanMode mode_of(const PlanOptions& options, const scenario::Scenario& scenario)
 void plan_scenario(Console& console, PlanOptions options) {
   check_exports(options);
   scenario::Scenario scenario = feasible_scenario(options);
-  scenario::Scenario drafting = scenario;  // whatever its policy, plans of verifications are of draft_verify
-  if (mode_of(options, scenario) == PlanMode::verification) drafting.serving.decode.policy = "draft_verify";
-  remark_on_keys({&scenario, &drafting});
-  if (mode_of(options, scenario) == PlanMode::verification && !options.simulate) {
-    scenario::refuse_if_set(scenario, {"decode.draft_length"}, "plan chooses it: use --draft-length, or --simulate");
-    scenario::refuse_if_set(scenario, {"decode.resident", "decode.offloaded"},
-                            "plan chooses the batch: use --simulate");
+  const PlanMode mode = mode_of(options, scenario);
+  scenario::Scenario planned = scenario;  // whatever its policies, plans are of those that draft or load chunks
+  if (mode == PlanMode::verification) planned.serving.decode.policy = "draft_verify";
+  if (mode == PlanMode::reuse) scenario::set_prefill(planned, serving::PrefillKind::selective);
+  remark_on_keys({&scenario, &planned});
+  if (mode == PlanMode::verification) {
+    planner::refuse_unread_by("plan", scenario);
+    if (!options.simulate) planner::refuse_unread_by("plan without --simulate", scenario);
+    if (!options.simulate && !options.explain) planner::refuse_unread_by("plan by closed forms", scenario);
   }
   for (std::string& file : files_read(scenario)) options.inputs.push_back(std::move(file));
   open_output(options);
-  switch (mode_of(options, scenario)) {
+  switch (mode) {
     case PlanMode::draft_table:
       return plan_draft_table(console, options, scenario);
     case PlanMode::reuse:

@@ -8,6 +8,7 @@
 #include "models/schema/error.h"
 #include "models/schema/not_modelled.h"
 #include "models/schema/spelling.h"
+#include "planner/command_keys.h"
 #include "tools/cli/command.h"
 #include "tools/cli/entry_text.h"
 #include "tools/cli/named_things.h"
@@ -83,6 +84,14 @@ void show(Console& console, const Options& options) {
   console.print(text);
 }
 
+/// Refuses keys of the command line that this question does not ask about.
+void refuse_unread(const scenario::Scenario& scenario, const results::StepQuestion& step) {
+  planner::refuse_unread_by("show step", scenario);
+  if (step.batch) planner::refuse_unread_by("show step --batch", scenario);
+  if (step.context) planner::refuse_unread_by("show step --context", scenario);
+  if (step.verifying == 0) planner::refuse_unread_by("show step without --verify", scenario);
+}
+
 void declare_step(CLI::App& app, Options& o) {
   app.add_option("SCENARIO", o.scenario, "Scenario file (YAML)")->required()->type_name("FILE");
   declare_set(app, o.set);
@@ -110,6 +119,7 @@ std::function<void(Console&)> declare(CLI::App& app) {
     if (step->parsed()) {
       scenario::Scenario scenario = scenario::load_scenario(options->scenario, options->set);
       remark_on_keys({&scenario});
+      refuse_unread(scenario, options->step);
       const results::StepReport report = results::step_report(scenario, options->step);
       if (options->json) {
         console.print(results::json_text(results::step_json(report)));

@@ -181,6 +181,29 @@ Figure within_percentile(const View& v) {
   return ratio(static_cast<double>(v.measured().within_percentile.at(p)), finished(v), kNothingFinished);
 }
 
+/// Those of the scenario; the limits of classes are of a part of the requests each.
+std::vector<std::string> objective_keys(const scenario::Scenario& s) {
+  std::vector<std::string> keys;
+  if (!s.serving.classes.empty()) return keys;
+  for (const serving::SloObjective& o : s.serving.slo.objectives()) {
+    keys.push_back(serving::slo_key(o.metric, o.percentile));
+  }
+  return keys;
+}
+
+const Condition kLimitedAll{"where latency objectives are set, of all requests",
+                            [](const scenario::Scenario& s) { return !objective_keys(s).empty(); }};
+const Names kObjectives{"objective", [](const Outcome& o) { return objective_keys(o.scenario); }, objective_keys};
+
+/// The percentile that the objective limits.
+Figure limited_time(const View& v) {
+  for (const serving::SloObjective& o : v.outcome.scenario.serving.slo.objectives()) {
+    if (serving::slo_key(o.metric, o.percentile) != v.name) continue;
+    return number(times_of(v.measured(), o.metric).quantile(serving::slo_share(o.percentile)), kNothingFinished);
+  }
+  return missing(kNoObjective);
+}
+
 const Names kSketchedSamples{"sample",
                              [](const Outcome& o) {
                                std::vector<std::string> keys;
@@ -277,6 +300,10 @@ Metrics request_metrics() {
                                                        "percentile (slo.ttft_p99 and the like): as many are asked for "
                                                        "as the percentile names",
                                                        within_percentile}})));
+  append(rows, when(kLimitedAll, for_each(kObjectives, {{"slo.measured_s.*", kSeconds, kLower,
+                                                         "s, of finished requests the percentile that an objective "
+                                                         "limits; itl: of each request's largest gap",
+                                                         limited_time}})));
   append(rows, when(kFloor, {{"slo.below_quality_floor", kPlain, kLower,
                               "by how much quality.mean_score is below slo.quality_floor, or the highest that a class "
                               "of requests has; 0 where it reaches it",

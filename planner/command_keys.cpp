@@ -1,0 +1,87 @@
+#include "planner/command_keys.h"
+
+#include <array>
+
+namespace kvsim::planner {
+
+std::span<const CommandKeys> command_keys() {
+  using scenario::WithinMap;
+  static const std::array table{
+      CommandKeys{"capacity", {"workload.closed.concurrency"}, "capacity searches it: use --users", WithinMap::allowed},
+      CommandKeys{"capacity",
+                  {"workload.requests", "workload.sessions.count"},
+                  "capacity chooses how long runs are: use run.duration"},
+      // Tiers are warmed with requests of the scenario's rate.
+      CommandKeys{"capacity without placement",
+                  {"workload.arrivals.rate"},
+                  "capacity searches it: use --rate",
+                  WithinMap::allowed},
+      CommandKeys{
+          "capacity --machines of others",
+          {"cluster.gpu.type", "cluster.gpu.tensor_parallel", "cluster.gpu.profile", "cluster.gpu.peer_link",
+           "cluster.host.link"},
+          "--machines names other GPUs, which bring their own: use --machines GPU:N, or a GPU of a file in include",
+          WithinMap::allowed},
+      CommandKeys{"capacity --memory", {"cluster.host.memory", "cluster.node.memory"}, "--memory says it: use that"},
+      CommandKeys{
+          "plan", {"slo"}, "a plan looks for the most tokens/s, whatever the objectives: use capacity or sweep"},
+      CommandKeys{"plan", {"decode.draft_lengths"}, "a plan has one draft length: use --draft-table, or run"},
+      CommandKeys{
+          "plan without --simulate", {"decode.draft_length"}, "plan chooses it: use --draft-length, or --simulate"},
+      CommandKeys{
+          "plan without --simulate", {"decode.resident", "decode.offloaded"}, "plan chooses the batch: use --simulate"},
+      CommandKeys{"plan by closed forms",
+                  {"run", "cluster.router", "workload.requests", "workload.arrivals.process", "workload.arrivals.cv",
+                   "schedule.unplaced", "schedule.asynchronous", "schedule.receive_interval", "schedule.batch_wait",
+                   "schedule.preempted"},
+                  "closed forms are of average iterations, and nothing is simulated: use --simulate, or run",
+                  WithinMap::allowed},
+      // The keys that decide which step is possible at all (schedule.policy, prefill, host memory) may be set.
+      CommandKeys{"show step",
+                  {"run",
+                   "slo",
+                   "dispatch",
+                   "cluster.replicas",
+                   "cluster.router",
+                   "cluster.host.link",
+                   "cluster.host.discipline",
+                   "workload.arrivals",
+                   "workload.closed",
+                   "workload.requests",
+                   "workload.output",
+                   "workload.prefixes",
+                   "workload.sessions",
+                   "decode.draft_lengths",
+                   "decode.draft_limit",
+                   "decode.resident",
+                   "decode.offloaded",
+                   "schedule.window",
+                   "schedule.arrival",
+                   "schedule.arrival_slack",
+                   "schedule.unplaced",
+                   "schedule.receive_interval",
+                   "schedule.batch_wait",
+                   "schedule.blocking_loads",
+                   "schedule.prefill_order",
+                   "schedule.reserve",
+                   "schedule.preempted",
+                   "schedule.asynchronous"},
+                  "one step is timed, and nothing is simulated: use run",
+                  WithinMap::allowed},
+      CommandKeys{"show step --batch", {"schedule.max_requests"}, "--batch says how many requests there are"},
+      CommandKeys{
+          "show step --context", {"workload.context"}, "--context says how long contexts are", WithinMap::allowed},
+      CommandKeys{"show step without --verify",
+                  {"decode.draft_length"},
+                  "nothing is verified in this step: use --verify",
+                  WithinMap::allowed}};
+  return table;
+}
+
+void refuse_unread_by(std::string_view command, const scenario::Scenario& scenario) {
+  for (const CommandKeys& unread : command_keys()) {
+    if (unread.command == command) scenario::refuse_if_set(scenario, unread.keys, unread.why, unread.within);
+  }
+}
+
+}  // namespace kvsim::planner
