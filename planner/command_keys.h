@@ -12,6 +12,7 @@
 
 namespace kvsim::planner {
 
+/// Keys that a command does not read, for one reason.
 struct CommandKeys {
   std::string_view command;       ///< as it is asked: "plan", "capacity --machines"
   std::vector<const char*> keys;  ///< dotted; everything below them is meant, too
@@ -19,7 +20,7 @@ struct CommandKeys {
   scenario::WithinMap within = scenario::WithinMap::refused;
 };
 
-/// All of them.
+/// The rows of all commands.
 [[nodiscard]] std::span<const CommandKeys> command_keys();
 
 /// Refuses the keys of a command line that this command does not read. Throws schema::InputError.

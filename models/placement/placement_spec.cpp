@@ -249,7 +249,7 @@ void check_compressor(const PlacementSpec& p, const Reporter& report) {
   }
 }
 
-/// Why this policy does not look at a key of placement; empty where it does.
+/// Returns why this policy does not look at a key of placement; empty where it does.
 std::string why_foreign(std::string_view policy, std::string_view key) {
   for (const ForeignKey& foreign : foreign_keys(policy)) {
     if (foreign.key == key) return std::string(foreign.instead);

@@ -69,7 +69,7 @@ std::vector<KeyWithoutEffect> keys_without_effect(const Scenario& scenario) {
     const ConfigNode* node = scenario.document->find_path(rule.path);
     if (node != nullptr) add_written(*node, rule.path, rule, scenario.file, found);
   }
-  // As a resolved scenario writes it: the value that was read may be reset where nothing reads it.
+  // The document has what was written: a value that was read may be reset where nothing reads it.
   std::erase_if(found, [&scenario](const KeyWithoutEffect& key) {
     const ConfigNode* value = scenario.document->find_path(key.path);
     return key.in_file && value != nullptr && has_default(key.path, *value);

@@ -21,7 +21,7 @@ class ObjectivesTest : public Workspace {
           tiny_scenario() + "slo: {ttft_p50: 2 s, ttft_p95: 3 s, tpot_p90: 1 ms, itl_p99: 2 s, e2e_p95: 9 s}\n");
   }
 
-  /// Of a terminal: a character of UTF-8 takes one.
+  /// The columns of a terminal that a line takes: one for each character of UTF-8.
   static std::ptrdiff_t columns(const std::string& line) {
     return std::count_if(line.begin(), line.end(),
                          [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
@@ -37,7 +37,7 @@ class ObjectivesTest : public Workspace {
   }
 };
 
-// ITL is a request's largest gap: at the 100th percentile the largest of all gaps, and never below the mean gap.
+// ITL is a request's largest gap: of outputs of one length it is no less than the percentile of all gaps.
 TEST_F(ObjectivesTest, TheirFiguresAreThePercentilesOfFinishedRequests) {
   const Json result = Json::parse(run({"run", "s.yaml", "--json"}).out);
   const Json& measured = result.at("slo").at("measured_s");

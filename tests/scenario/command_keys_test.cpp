@@ -15,7 +15,7 @@
 namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
-/// What a command answers; empty where it refuses the scenario.
+/// An answer of a command; empty where it refuses the scenario.
 using Answer = std::string (*)(const scenario::Scenario&);
 
 std::string answer_to(const scenario::Scenario& s, std::optional<std::int64_t> batch,

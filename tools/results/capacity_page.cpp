@@ -100,7 +100,7 @@ Table sustained_table(std::string title, const Fields<Configuration>& fields, co
   return t;
 }
 
-/// With the percentiles that objectives limit, each named after its objective, in place of the 99th.
+/// Returns the fields with the percentiles that objectives limit, each named after its objective, in place of the 99th.
 Fields<Configuration> with_objectives(const Fields<Configuration>& fields, const serving::SloConfig& slo) {
   constexpr std::size_t kBeside = 2;  // whose names fit on one line
   const std::vector<serving::SloObjective> objectives = slo.objectives();

@@ -75,7 +75,7 @@ Table latency(const ExperimentResult& result, const Figures& f) {
   return t;
 }
 
-/// What each objective limits, beside its limit.
+/// The figure that each objective limits, beside its limit.
 Table objectives(const serving::SloConfig& slo, const Figures& f) {
   Table t = key_figures("Objectives");
   for (const serving::SloObjective& o : slo.objectives()) {

@@ -181,7 +181,7 @@ Figure within_percentile(const View& v) {
   return ratio(static_cast<double>(v.measured().within_percentile.at(p)), finished(v), kNothingFinished);
 }
 
-/// Those of the scenario; the limits of classes are of a part of the requests each.
+/// The keys of the scenario's objectives; none with classes, whose limits are of a part of the requests each.
 std::vector<std::string> objective_keys(const scenario::Scenario& s) {
   std::vector<std::string> keys;
   if (!s.serving.classes.empty()) return keys;
