@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -28,6 +29,7 @@ std::string temporary_file() {
   const int out_file = ::open(out.c_str(), O_WRONLY | O_TRUNC);
   const int err_file = ::open(err.c_str(), O_WRONLY | O_TRUNC);
   if (::dup2(in_file, 0) < 0 || ::dup2(out_file, 1) < 0 || ::dup2(err_file, 2) < 0) ::_exit(127);
+  ::signal(SIGINT, SIG_DFL);  // a shell that runs tests in the background has it ignored
   ::setenv("KVSIM", KVSIM_BINARY, 1);
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
