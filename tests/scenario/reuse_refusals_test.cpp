@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "chunks.yaml:12:35: prefill.rho: expected a number such as \"0.2\", found \"most\""},
         Refusal{"AShareInPercent",
                 {{"selective}", "selective, rho: 15 %}"}},
-                "chunks.yaml:12:35: prefill.rho: expected a number such as \"0.2\", found \"15 %\""},
+                "chunks.yaml:12:35: prefill.rho: expected a number such as \"0.2\", found \"15 %\": write 0.15"},
         Refusal{"AShareThatIsNotANumber",
                 {{"selective}", "selective, rho: .nan}"}},
                 "chunks.yaml:12:35: prefill.rho: expected a number such as \"0.2\", found \".nan\""},
