@@ -148,7 +148,7 @@ TEST_F(CapacityTest, CsvHasALineAConfiguration) {
 }
 
 TEST_F(CapacityTest, TheBytesDoNotDependOnTheNumberOfThreads) {
-  const Words words{"--machines", "h100-sxm,a100", "--rate", "30/s", "--set", "slo.ttft_p99=40 ms", "--json"};
+  const Words words{"--machines", "h100-sxm,a100", "--rate", "8/s", "--set", "slo.ttft_p99=25 ms", "--json"};
   Words one = words, two = words;
   one.insert(one.end(), {"--jobs", "1"});
   two.insert(two.end(), {"--jobs", "2"});
@@ -222,7 +222,7 @@ TEST_F(CapacityTest, AMachineThatTheFileNamesIsNoReasonToRefuseOthers) {
   const Words others{"--machines", "h100-sxm:8,l4:1", "--set", "model=qwen3-30b-a3b"};
   const auto with = [&others](const std::string& gpu) {
     Words words = others;
-    words.insert(words.end(), {"--set", "cluster.gpu=" + gpu, "--json", "--slo", "ttft_p99=9 s"});
+    words.insert(words.end(), {"--set", "cluster.gpu=" + gpu, "--json", "--slo", "ttft_p99=20 ms"});
     return words;
   };
   // 61 GB of weights beside 24 GB of memory; experts in 8 parts on one GPU.
