@@ -236,7 +236,7 @@ bool LineReader::next_raw() {
     line_bytes_ = std::min(bytes, line_limit_);
     if (too_long) {
       terminated_ = true;
-      next_line_ += bytes;  // whoever goes on leaves out what is there of it
+      next_line_ += bytes;  // so that the next call goes on behind the part that was read
       fail(line_bytes_, fmt::format("the line is longer than {} bytes, expected one request a line", line_limit_));
     }
     next_line_ += bytes + (found ? 1 : 0);

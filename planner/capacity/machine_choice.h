@@ -37,8 +37,8 @@ struct PlacedScenario {
 };
 
 /// Puts the scenario on a machine. GPUs per replica: as asked for; else the scenario's own on the scenario's GPU, where
-/// they can run it; else the smallest power of two, up to 64, at which the model fits with KV room for a mean request
-/// of the workload. Throws schema::InputError for unknown names.
+/// they can run it; else the smallest power of two, up to 64, at which the model fits with KV room for a request of
+/// mean length. Throws schema::InputError for unknown names.
 PlacedScenario place(const scenario::Scenario& scenario, const MachineRequest& machine);
 
 // How much memory and storage: the sizes that are compared where prompts are stored in tiers and found again, and what

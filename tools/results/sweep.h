@@ -101,8 +101,8 @@ struct Ranking {
 
 /// Whether a key is an objective, or all of them.
 [[nodiscard]] bool is_objective(std::string_view path);
-/// Whether a key says how fast a part of the machine is: a link, a storage device, a kernel profile, or what is changed
-/// of a GPU. Which GPU, how many and how much memory are choices.
+/// Whether a key says how fast a part of the machine is: a link, a storage device, a kernel profile, or a changed
+/// figure in a GPU's entry. The kind and number of GPUs and the size of memory are choices.
 [[nodiscard]] bool is_machine_property(std::string_view path);
 /// Whether none of its values is a choice: an objective, a property of the machine, and with `loads` how much work
 /// there is.
