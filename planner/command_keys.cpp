@@ -1,6 +1,9 @@
 #include "planner/command_keys.h"
 
 #include <array>
+#include <stdexcept>
+
+#include <fmt/format.h>
 
 namespace kvsim::planner {
 
@@ -74,14 +77,24 @@ std::span<const CommandKeys> command_keys() {
       CommandKeys{"show step without --verify",
                   {"decode.draft_length"},
                   "nothing is verified in this step: use --verify",
+                  WithinMap::allowed},
+      // The model says how long contexts may be.
+      CommandKeys{"workload generate",
+                  {"cluster", "prefill", "decode", "placement", "dispatch", "slo", "run.warmup", "run.replications",
+                   "schedule"},
+                  "requests are written as they arrive, and none is served: use run",
                   WithinMap::allowed}};
   return table;
 }
 
 void refuse_unread_by(std::string_view command, const scenario::Scenario& scenario) {
+  bool known = false;
   for (const CommandKeys& unread : command_keys()) {
-    if (unread.command == command) scenario::refuse_if_set(scenario, unread.keys, unread.why, unread.within);
+    if (unread.command != command) continue;
+    scenario::refuse_if_set(scenario, unread.keys, unread.why, unread.within);
+    known = true;
   }
+  if (!known) throw std::logic_error(fmt::format("no keys are stated for the command \"{}\"", command));
 }
 
 }  // namespace kvsim::planner

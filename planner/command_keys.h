@@ -23,7 +23,8 @@ struct CommandKeys {
 /// The rows of all commands.
 [[nodiscard]] std::span<const CommandKeys> command_keys();
 
-/// Refuses the keys of a command line that this command does not read. Throws schema::InputError.
+/// Refuses the keys of a command line that this command does not read. Throws schema::InputError, and
+/// std::logic_error for a command without rows.
 void refuse_unread_by(std::string_view command, const scenario::Scenario& scenario);
 
 }  // namespace kvsim::planner

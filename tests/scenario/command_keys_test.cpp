@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <stdexcept>
 
 #include "models/schema/error.h"
 #include "planner/command_keys.h"
@@ -112,6 +113,12 @@ TEST(CommandKeys, AreRefusedWhereTheyAreSet) {
             "--set run.seed: no effect: one step is timed, and nothing is simulated: use run");
   EXPECT_EQ(refusal("show step", {}), "") << "files are shared between commands";
   EXPECT_EQ(refusal("capacity", {"run.seed=3"}), "");
+  EXPECT_NE(refusal("workload generate", {"schedule.max_requests=3"}), "");
+  EXPECT_EQ(refusal("workload generate", {"run.seed=3"}), "");
+}
+
+TEST(CommandKeys, AreThoseOfACommandThatTheTableHas) {
+  EXPECT_THROW(planner::refuse_unread_by("show steps", small_scenario({})), std::logic_error);
 }
 
 // A load must say how many clients it has; a key of its own would be of no use.

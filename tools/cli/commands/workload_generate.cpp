@@ -14,6 +14,7 @@
 
 #include "models/schema/error.h"
 #include "models/schema/units.h"
+#include "planner/command_keys.h"
 #include "planner/traffic/servegen.h"
 #include "planner/traffic/trace_writer.h"
 #include "tools/cli/commands/workload.h"
@@ -184,6 +185,7 @@ scenario::Scenario scenario_of(const Options& options) {
     if (!written.workload.trace) changes.push_back(fmt::format("{}={}", key, options.requests));
   }
   scenario::Scenario s = scenario::load_scenario(options.scenario, changes);
+  planner::refuse_unread_by("workload generate", s);
   check(s, options);
   refuse_input("--out", options.out, files_read(s));
   return s;
