@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <numeric>
 
 #include "sim/machine/gpu_group.h"
@@ -45,7 +46,8 @@ Bottleneck bottleneck(const Measurements& m) {
   // front end; and then idle time, which stays as it is.
   const double in_steps_s = std::min(m.fetch.wait_s, m.link_bound_s);
   const double steps = share(m.busy_s + in_steps_s);
-  const Overlap loads(steps, busiest_link(m), share(m.link_bound_s - in_steps_s));
+  b.link_in_use = busiest_link(m);
+  const Overlap loads(steps, b.link_in_use, share(m.link_bound_s - in_steps_s));
   const Overlap tokenised(loads.length(), tokeniser_busy(m), b.front_end.share);
   const auto gain = [&](double saved_s, double link_speed, double front_end_speed) {
     const double loaded = loads.length(std::max(steps - share(saved_s), 0.0), loads.busy() / link_speed);
@@ -54,7 +56,7 @@ Bottleneck bottleneck(const Measurements& m) {
     return after > 0 && after < now ? now / after - 1 : 0.0;
   };
   for (std::size_t i = 0; i < models::kResources; ++i) (b.*kResourceParts[i]).gain = gain(m.saved_s[i], 1, 1);
-  b.link.gain = gain(m.link_saved_s, 2, 1);
+  b.link.gain = b.link_in_use > kLinkInUse ? std::numeric_limits<double>::quiet_NaN() : gain(m.link_saved_s, 2, 1);
   b.front_end.gain = gain(0, 1, 2);
   return b;
 }

@@ -14,8 +14,9 @@ namespace kvsim::serving {
 /// A TimePart is a share of the time, with what twice the resource behind it would bring.
 struct TimePart {
   double share = 0;  ///< of the replicas' time
-  /// Throughput with twice the resource over that as it is, less 1: to first order that of a closed loop, the time that
-  /// passed over what the same iterations would have taken, each by its own account. 0 where there is no resource.
+  /// How much faster the same iterations would have been with twice the resource: the time that passed over what they
+  /// would have taken, each by its own account, less 1. In a closed loop whose users do not pause it is the gain in
+  /// throughput, to first order. 0 where there is no resource; not a number where it is not known (kLinkInUse).
   double gain = 0;
 };
 
@@ -26,7 +27,14 @@ struct Bottleneck {
   TimePart link;       ///< waiting for a transfer
   TimePart front_end;  ///< without work while every thread that turns prompts into tokens was at work
   TimePart idle;       ///< nothing to do
+  /// The share of the time in which the busiest link carried transfers that no iteration waited for: prompts and full
+  /// KV that are loaded for some requests while others decode.
+  double link_in_use = 0;
 };
+
+/// Above this `link_in_use` the gain of twice the link is not known: requests would join iterations sooner, these would
+/// have more of them, and the account is of the iterations that were.
+inline constexpr double kLinkInUse = 0.1;
 
 /// Returns the time of a group in iterations that the resource decided, seconds.
 template <models::Resource resource>

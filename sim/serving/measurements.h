@@ -282,8 +282,8 @@ void merge(Measurements& a, const Measurements& b);
 [[nodiscard]] inline double tokeniser_busy(const Measurements& m) {
   return engine::share(m.tokenising_s, m.tokenisers_s);
 }
-/// Beyond this share a thread is what binds, whatever the GPUs' time went to: requests wait for it.
-inline constexpr double kThreadBinds = 0.95;
+/// Beyond this share a thread or a link beside the iterations is the bottleneck, whatever the GPUs' time went to.
+inline constexpr double kNeverRests = 0.95;
 
 /// The times of finished requests that objectives of a metric limit.
 [[nodiscard]] const engine::Sample& times_of(const Measurements& measured, SloMetric metric);

@@ -134,6 +134,32 @@ TEST(Bottleneck, SaysWhatTwiceTheLinkBringsWhereStepsWaitForWhatTheyFetch) {
     check({"llama-3.1-8b", "h100-sxm", "vllm-0.19", 1, 16, 4000, 200, link}, kFew);
 }
 
+// Twice this link brings 86 % here, since more requests are in an iteration then: no account of the iterations that
+// were can say so, and none said more than 0 %.
+TEST(Bottleneck, DoesNotStateTheGainOfALinkThatLoadsForSomeWhileOthersDecode) {
+  const scenario::Scenario s = scenario::ScenarioFile::from_text(R"(
+name: loads
+model: llama-3.1-8b
+cluster: {gpu: {type: h100-sxm}, host: {memory: 400 GB, link: {base: pcie5-x16, read: 10 GB/s, write: 10 GB/s}}}
+workload:
+  closed: {concurrency: 32}
+  prefixes: {count: 50, popularity: 0, tokens: 8192 tokens}
+  context: 100 tokens
+  output: 20 tokens
+prefill: prefix_cache
+placement: {policy: lru}
+decode: {policy: full_kv}
+run: {duration: 90 s, warmup: 60 s}
+)",
+                                                                 "loads.yaml")
+                                   .load();
+  const serving::Bottleneck b = serving::bottleneck(measure(s));
+  EXPECT_NEAR(sum_of_shares(b), 1, 1e-9);
+  EXPECT_GT(b.link_in_use, serving::kNeverRests);
+  EXPECT_TRUE(std::isnan(b.link.gain));
+  EXPECT_NEAR(b.hbm_bandwidth.gain, 0, 0.03) << "the link decides how many requests come through";
+}
+
 // Random machines, models, engines and loads.
 RC_GTEST_PROP(BottleneckOfLoopsProperty, StatesTheGainOfTwiceEachResource, ()) {
   const auto size = [](int least, int most) {

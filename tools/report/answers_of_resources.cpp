@@ -183,11 +183,22 @@ namespace {
 void add_tokeniser(Fact& f, double busy) {
   constexpr double half = 0.5;
   if (!(busy >= half)) return;
-  if (busy >= serving::kThreadBinds) f.answer = "the thread that turns prompts into tokens";
+  if (busy >= serving::kNeverRests) f.answer = "the thread that turns prompts into tokens";
   f.detail += fmt::format(
       "\nThe thread that turns a replica's prompts into tokens (schedule.engine.tokenise) was at work in {} of the "
       "time{}.",
-      results::percent(busy), busy >= serving::kThreadBinds ? ": requests wait for it, however fast the GPUs are" : "");
+      results::percent(busy), busy >= serving::kNeverRests ? ": requests wait for it, however fast the GPUs are" : "");
+}
+
+/// A link that never rests beside the iterations is the bottleneck, too.
+void add_link(Fact& f, double in_use) {
+  if (!(in_use > serving::kLinkInUse)) return;
+  if (in_use >= serving::kNeverRests) f.answer = "the busiest link";
+  f.detail += fmt::format(
+      "\nThe busiest link carried loads and stores beside the iterations in {} of the time. Only a run with twice of "
+      "it "
+      "shows what that brings.",
+      results::percent(in_use));
 }
 
 }  // namespace
@@ -227,6 +238,7 @@ Fact bound_by(const Simulated& run) {
                     results::figure(launched), results::figure(number_or_nan(run.result, {"iterations", "count"})));
   }
   add_tokeniser(f, number_or_nan(run.result, {"tokeniser", "busy_fraction"}));
+  add_link(f, number_or_nan(run.result, {"gpu", "link_in_use"}));
   const double shortage = number_or_nan(run.result, {"details", "short_of_gpu_memory"});
   if (shortage > 0.05) {
     f.detail +=
@@ -268,6 +280,7 @@ std::optional<Fact> bound_at_rate(const Json& capacity) {
     f.detail += fmt::format("\nThe same iterations would be {} faster with twice of it.", gain);
   }
   add_tokeniser(f, number_or_nan(first, {"tokeniser_busy"}));
+  add_link(f, number_or_nan(first, {"link_in_use"}));
   f.detail += beyond(text(first, {"limited_by"}));
   return f;
 }

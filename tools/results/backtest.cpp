@@ -61,7 +61,7 @@ std::string what_binds(const BacktestPoint& p) {
   if (of.overhead >= kWorthSaying) words += fmt::format(", overhead {}", percent(of.overhead));
   if (of.memory_short >= kWorthSaying) words += fmt::format(", KV memory full {}", percent(of.memory_short));
   constexpr double kHalf = 0.5;
-  if (of.tokeniser_busy >= serving::kThreadBinds) {
+  if (of.tokeniser_busy >= serving::kNeverRests) {
     words = fmt::format("tokenising thread {}, {}", percent(of.tokeniser_busy), words);
   } else if (of.tokeniser_busy >= kHalf) {
     words += fmt::format(", tokenising thread {}", percent(of.tokeniser_busy));

@@ -234,13 +234,16 @@ std::vector<ConfigurationPart> configuration_parts() {
             "bound_by", "what the time of the replicas went to; the shares add up to 1",
             [](const Configuration& c) { return &c.sustained()->bound_by; }, time_share_fields()),
         Of::part(
-            "twice", "what twice of each would bring: throughput over that as it is, less 1, to first order",
+            "twice", "how much faster the same iterations would be with twice of each; null where that is not known",
             [](const Configuration& c) { return &c.sustained()->bound_by; }, time_gain_fields()),
         {"tokeniser_busy?",
          {kShare, "share of the time in which the thread that turns a replica's prompts into tokens was at work"},
          [](const Configuration& c) {
            return kTokenises.holds(c.scenario) ? std::optional(c.sustained()->tokeniser_busy) : std::nullopt;
          }},
+        {"link_in_use",
+         {kShare, "share of the time in which the busiest link carried transfers that no iteration waited for"},
+         [](const Configuration& c) { return c.sustained()->bound_by.link_in_use; }},
         Of::list(
             "demands", "shares of requests that are asked for, and what there is of them at that rate",
             [](const Configuration& c) { return c.sustained()->demands; }, demand_fields()),

@@ -27,16 +27,19 @@ double replicas_of(const Configuration& c) {
   return static_cast<double>(c.scenario.serving.cluster.replicas);
 }
 
-/// "compute 78 %": what most of the busy time was bound by; the thread that tokenises, where it never rests.
+/// "compute 78 %": the part that most of the time went to, or what never rests beside it.
 std::string binding(const Probe& p) {
-  if (p.tokeniser_busy >= serving::kThreadBinds) return bound_text("tokeniser", p.tokeniser_busy);
+  if (std::string text = saturated_text(p.tokeniser_busy, p.bound_by.link_in_use); !text.empty()) return text;
   const serving::TimePartName& most = largest_part(p.bound_by, false);
   return bound_text(most.name, (p.bound_by.*most.part).share);
 }
 
 /// "+41 %": what twice of that would bring.
 std::string twice(const Probe& p) {
-  if (p.tokeniser_busy >= serving::kThreadBinds) return gain_text(p.bound_by.front_end.gain);
+  if (!saturated_text(p.tokeniser_busy, p.bound_by.link_in_use).empty()) {
+    const bool thread = p.tokeniser_busy >= serving::kNeverRests;
+    return gain_text(thread ? p.bound_by.front_end.gain : p.bound_by.link.gain);
+  }
   const serving::TimePartName& most = largest_part(p.bound_by, false);
   return most.more.empty() ? "" : gain_text((p.bound_by.*most.part).gain);
 }

@@ -355,7 +355,7 @@ std::vector<Column> time_columns(const Outcomes& all) {
       const auto& [share, gain] = b.*part->part;
       c.values.push_back(share);
       c.cells.push_back(fmt::format("{:.0f} %", share * 100));
-      if (!part->more.empty()) c.cells.back() += " " + gain_text(gain);
+      if (const std::string text = gain_text(gain); !part->more.empty() && !text.empty()) c.cells.back() += " " + text;
     }
   }
   return columns;

@@ -206,9 +206,12 @@ Table gpu_time(const scenario::Scenario& scenario, const Figures& f) {
   constexpr double kShown = 0.0005;  // less would be printed as nothing
   for (const serving::TimePartName& part : serving::kTimeParts) {
     if (!(f.at(fmt::format("gpu.bound_by.{}", part.key)) >= kShown)) continue;
-    const std::string twice =
-        part.more.empty() ? "" : "twice it: " + gain_text(f.at(fmt::format("gpu.twice.{}", part.key))) + " faster";
+    const std::string gain = part.more.empty() ? "" : gain_text(f.at(fmt::format("gpu.twice.{}", part.key)));
+    const std::string twice = gain.empty() ? "" : fmt::format("twice it: {} faster", gain);
     t.rows.push_back({std::string(part.name), f.text(fmt::format("gpu.bound_by.{}", part.key)), "", twice});
+  }
+  if (f.at("gpu.link_in_use") > serving::kLinkInUse) {
+    t.rows.push_back({"busiest link", f.text("gpu.link_in_use"), "", "beside the others; twice of it: simulate it"});
   }
   if (f.at("iterations.launched") > 0) {
     t.rows.push_back(

@@ -62,16 +62,17 @@ std::vector<TimeColumn> time_columns(const FigureTable& figures) {
   return limited;
 }
 
-/// A Binding names what most of the GPUs' time went to, and what twice of it would bring. It is the thread that
-/// tokenises, where that never rests.
+/// A Binding names the part that most of the GPUs' time went to, or what never rests beside it, and what twice of it
+/// would bring.
 struct Binding {
   std::string text = "-", twice;
 };
 
 Binding binding(const FigureTable& figures, std::size_t row) {
   const auto gain = [&](std::string_view key) { return gain_text(figures.at(row, fmt::format("gpu.twice.{}", key))); };
-  if (const double busy = figures.at(row, "tokeniser.busy_fraction"); busy >= serving::kThreadBinds) {
-    return {bound_text("tokeniser", busy), gain("front_end")};
+  const double thread = figures.at(row, "tokeniser.busy_fraction");
+  if (std::string text = saturated_text(thread, figures.at(row, "gpu.link_in_use")); !text.empty()) {
+    return {text, gain(thread >= serving::kNeverRests ? "front_end" : "link")};
   }
   Binding most;
   double largest = -1;

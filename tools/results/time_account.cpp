@@ -18,6 +18,11 @@ std::string gain_text(double gain) {
   return std::isfinite(gain) ? fmt::format("{:+.0f} %", gain * 100) : "";
 }
 
+std::string saturated_text(double tokeniser_busy, double link_in_use) {
+  if (tokeniser_busy >= serving::kNeverRests) return bound_text("tokeniser", tokeniser_busy);
+  return link_in_use >= serving::kNeverRests ? bound_text("link", link_in_use) : "";
+}
+
 const TimePartName& largest_part(const Bottleneck& b, bool idle) {
   const TimePartName* most = &kTimeParts.front();
   for (const TimePartName& part : kTimeParts) {

@@ -13,6 +13,9 @@ namespace kvsim::results {
 [[nodiscard]] std::string bound_text(std::string_view name, double share);
 /// "+41 %" says what twice of it would bring; empty where that is not known.
 [[nodiscard]] std::string gain_text(double gain);
+/// "tokeniser 99 %", "link 100 %": the thread or link beside the iterations that never rests (serving::kNeverRests). It
+/// is the bottleneck then, whatever the iterations' time went to. Empty where both rest.
+[[nodiscard]] std::string saturated_text(double tokeniser_busy, double link_in_use);
 
 /// Returns the part that most of the time went to; `idle`: with idle time among the parts.
 [[nodiscard]] const serving::TimePartName& largest_part(const serving::Bottleneck& b, bool idle);

@@ -37,6 +37,9 @@ bool waits(const serving::TimePartName& part) {
          part.part == &serving::Bottleneck::idle;
 }
 
+constexpr std::string_view kLoadsBeside =
+    "a link loads for some requests while others are computed: only a run with twice the link shows what that brings";
+
 /// A figure of the account of the replicas' time.
 template <class Get>
 auto of_bottleneck(Get get) {
@@ -347,11 +350,20 @@ Metrics machine_metrics() {
   for (const serving::TimePartName& part : serving::kTimeParts) {
     if (part.more.empty()) continue;
     rows.push_back({fmt::format("gpu.twice.{}", part.key), kShare, kNeither,
-                    fmt::format("what {} would bring in a closed loop, to first order: output tokens/s over those as "
-                                "it is, less 1, from the account of each iteration's time",
+                    fmt::format("how much faster the same iterations would be with {}, from the account of each "
+                                "iteration's time: to first order the gain in output tokens/s of a closed loop whose "
+                                "users do not pause",
                                 part.more),
-                    of_bottleneck([&part](const serving::Bottleneck& b) { return (b.*part.part).gain; })});
+                    [&part](const View& v) {
+                      return v.measured().capacity_s > 0
+                                 ? number((serving::bottleneck(v.measured()).*part.part).gain, kLoadsBeside)
+                                 : missing(kNoTime);
+                    }});
   }
+  rows.push_back({"gpu.link_in_use", kShare, kNeither,
+                  "share of the time in which the busiest link carried transfers that no iteration waited for: loads "
+                  "and stores for some requests while others were computed",
+                  of_bottleneck([](const serving::Bottleneck& b) { return b.link_in_use; })});
   append(rows,
          {{"tokeniser.busy_fraction", kShare, kNeither,
            "share of the time in which the thread that turns a replica's prompts into tokens was at work "
