@@ -242,7 +242,7 @@ std::vector<StepOperator> operators_on(const GpuSpec& gpu, const Interconnect& l
     const bool reduces = parallel.tensor > 1;
     const CollectiveTimes times(links, reduces ? Collective::all_reduce : Collective::all_gather,
                                 profile.collective_library, reduces ? parallel.tensor : parallel.gpus());
-    messages.binds = "messages";
+    messages.binds = "collectives";
     messages.from = times.source() != nullptr ? "table" : "estimate";
     messages.source = times.source() != nullptr ? *times.source() : links.peer.read_bytes_per_s.source;
     operators.push_back(messages);
@@ -254,14 +254,14 @@ std::vector<StepOperator> operators_on(const GpuSpec& gpu, const Interconnect& l
   elementwise.from = profile.fitted.elementwise ? "form" : "none";
   if (profile.fitted.elementwise) elementwise.source = profile.fitted.elementwise->source;
   StepOperator iteration{"launch and scheduling of an iteration", iteration_s};
-  iteration.binds = "fixed times";
+  iteration.binds = "host";
   iteration.from = "constant";
   iteration.source = profile.iteration_overhead_s.source;
   operators.push_back(elementwise);
   operators.push_back(iteration);
   if (time.launch_s > 0) {
     StepOperator launching{"launching kernels", time.launch_s};
-    launching.binds = "fixed times";
+    launching.binds = "launches";
     launching.from = "constant";
     launching.source = (is_captured(profile, work) ? profile.launch.graph_s : profile.launch.kernel_s).source;
     operators.push_back(launching);

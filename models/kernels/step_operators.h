@@ -24,7 +24,8 @@ struct StepOperator {
   double memory_share = 0;  ///< of the time, what `bytes` take at the datasheet's bandwidth; messages: none
   double flops_share = 0;   ///< of the time, what `flops` take at the datasheet's rate
   /// The resource that decides its time by the rule of StepAccount: memory or arithmetic, whose share is the larger;
-  /// neither, where they decide less than a half; messages, fixed times.
+  /// neither, where they decide less than a half; collectives, launches, host or fixed times, as the account names
+  /// them.
   std::string binds = {};
   std::string from = {};  ///< table, form, roofline; estimate, constant, caller, none
   schema::Source source = {};

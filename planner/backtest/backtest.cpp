@@ -64,10 +64,7 @@ Prediction prediction_of(const serving::Measurements& m) {
   p.ttft_s = m.ttft_s.mean();
   p.tpot_s = m.tpot_s.mean();
   p.output_tokens_per_s = static_cast<double>(m.output_tokens) / m.measured_s;
-  const serving::Bottleneck b = serving::bottleneck(m);
-  p.memory_bandwidth = b.hbm_bandwidth.share;
-  p.compute = b.compute.share;
-  p.overhead = b.host.share + b.launches.share;
+  p.bound_by = serving::bottleneck(m);
   p.memory_short = m.memory_short_s / m.capacity_s;
   p.tokeniser_busy = serving::tokeniser_busy(m);
   p.preemptions = m.preemptions;

@@ -10,6 +10,7 @@
 #include "models/calibration/fit_problem.h"
 #include "planner/backtest/point_scenario.h"
 #include "planner/stated_error.h"
+#include "sim/serving/bottleneck.h"
 
 namespace kvsim::planner::backtest {
 
@@ -19,12 +20,9 @@ struct Prediction {
   double ttft_s = 0;
   double tpot_s = 0;  ///< NaN where every request has one token
   double output_tokens_per_s = 0;
-  // Shares of the GPUs' time.
-  double memory_bandwidth = 0;  ///< memory bandwidth decided how long steps took
-  double compute = 0;           ///< arithmetic did
-  double overhead = 0;          ///< scheduling, sampling and launching beside kernels did
-  double memory_short = 0;      ///< a request waited for GPU memory
-  double tokeniser_busy = 0;    ///< of the threads that tokenise: they were at work
+  serving::Bottleneck bound_by;  ///< what the GPUs' time went to
+  double memory_short = 0;       ///< share of the GPUs' time in which a request waited for GPU memory
+  double tokeniser_busy = 0;     ///< share of the time in which the threads that tokenise were at work
   std::uint64_t preemptions = 0;
   double output_tokens = 0;  ///< of a request, on average
 };

@@ -1,8 +1,10 @@
 // kvsim backtest, as a user runs it.
 #include <filesystem>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "sim/serving/bottleneck.h"
 #include "tests/cli/documents.h"
 #include "tests/cli/workspace.h"
 #include "tests/support/well_formed.h"
@@ -36,10 +38,10 @@ TEST_F(BacktestTest, ThePageHasErrorsByGroupTheWorstAndWhatIsOutOfScope) {
   const CommandResult r = run({"backtest", "p.csv", "--worst", "1"});
   ASSERT_EQ(r.status, 0) << r.err;
   EXPECT_TRUE(r.out.starts_with("Backtest: 2 of 4 points of p.csv\n")) << r.out;
-  for (const char* words :
-       {"TPOT is the mean over requests of (last token - first token) / (output tokens - 1)", "Errors by group",
-        "Errors by engine", "Errors overall", "Largest errors of TPOT", "Largest errors of TTFT", "Points out of scope",
-        "model not in the catalogue: org/other", "experts on more GPUs than attention", "memory bandwidth"}) {
+  for (const char* words : {"TPOT is the mean over requests of (last token - first token) / (output tokens - 1)",
+                            "Errors by group", "Errors by engine", "Errors overall", "Largest errors of TPOT",
+                            "Largest errors of TTFT", "Points out of scope", "model not in the catalogue: org/other",
+                            "experts on more GPUs than attention", "what binds the simulated run"}) {
     EXPECT_NE(r.out.find(words), std::string::npos) << words << "\n" << r.out;
   }
 }
@@ -55,6 +57,11 @@ TEST_F(BacktestTest, ItsDocumentHasEveryPoint) {
   EXPECT_EQ(j["points"][2]["out_of_scope"], "model not in the catalogue: org/other");
   EXPECT_TRUE(j["points"][2]["tpot_error"].is_null());
   const Json& a = j["points"][0];
+  double all = 0;
+  for (const serving::TimePartName& part : serving::kTimeParts) {
+    all += a[fmt::format("bound_by_{}", part.key)].get<double>();
+  }
+  EXPECT_NEAR(all, 1, 1e-9) << "the account of the time, as other commands have it";
   EXPECT_NEAR(a["tpot_error"].get<double>(), a["predicted_tpot_s"].get<double>() / 0.006 - 1, 1e-9);
 }
 
@@ -68,7 +75,7 @@ TEST_F(BacktestTest, TheScenarioOfAPointRunsToItsPrediction) {
   EXPECT_EQ(alone["latency_s"]["tpot"]["mean"], all["points"][1]["predicted_tpot_s"]);
   EXPECT_EQ(alone["latency_s"]["ttft"]["mean"], all["points"][1]["predicted_ttft_s"]);
   EXPECT_EQ(alone["throughput"]["output_tokens_per_s"], all["points"][1]["predicted_output_tokens_per_s"]);
-  EXPECT_EQ(alone["gpu"]["bound_by"]["compute"], all["points"][1]["compute"]);
+  EXPECT_EQ(alone["gpu"]["bound_by"]["compute"], all["points"][1]["bound_by_compute"]);
 }
 
 TEST_F(BacktestTest, ChangesCountInWhatIsShownToo) {

@@ -45,12 +45,22 @@ TEST(StepOperators, AddUpToTheStep) {
         double sum_s = 0;
         for (const StepOperator& o : step_operators(g, link, profile, m, gpus, w)) {
           EXPECT_GE(o.seconds, 0) << gpu << model << o.name;
+          EXPECT_EQ(o.name == "launching kernels", o.binds == "launches") << o.binds;
           sum_s += o.seconds;
         }
         EXPECT_EQ(sum_s, StepTimer(g, link, profile, m, gpus).time(w).total_s) << gpu << model << gpus;
       }
     }
   }
+}
+
+// The account of a step (models/kernels/step_account.h) and pages have these names.
+TEST(StepOperators, WhatIsNoKernelIsNamedAsTheAccountNamesIt) {
+  KernelProfile profile = ideal_profile();
+  profile.iteration_overhead_s.value = 1;
+  const auto all = step_operators(tiny_gpu(), tiny_link(), profile, tiny_model(), 2, decode(3, 500, 10));
+  EXPECT_EQ(named(all, "launch and scheduling of an iteration").binds, "host");
+  EXPECT_EQ(named(all, "collectives").binds, "collectives");
 }
 
 TEST(StepOperators, BytesAndArithmeticAreCounted) {

@@ -395,10 +395,12 @@ TEST(Backtests, APointThatMeasuredWhatIsPredictedHasNoErrorHoweverManyThreads) {
   EXPECT_EQ(again.overall().tpot.max, 0);
   EXPECT_LT(again.points[1].predicted->tpot_s, again.points[0].predicted->tpot_s);
   const Prediction& p = *again.points[0].predicted;
-  EXPECT_GT(p.memory_bandwidth, p.compute + p.overhead);
-  EXPECT_LE(p.memory_bandwidth + p.compute, 1 + 1e-9);
-  EXPECT_GT(p.overhead, 0);
-  EXPECT_LT(p.overhead, 1);
+  const serving::Bottleneck& b = p.bound_by;
+  EXPECT_GT(b.hbm_bandwidth.share, b.compute.share + b.host.share + b.launches.share);
+  EXPECT_GT(b.host.share, 0);
+  double all = 0;
+  for (const serving::TimePartName& part : serving::kTimeParts) all += (b.*part.part).share;
+  EXPECT_NEAR(all, 1, 1e-9);
   EXPECT_GT(p.output_tokens_per_s, 0);
 }
 

@@ -360,5 +360,26 @@ TEST(Decision, AFleetWhoseMemoryWasChosenNamesTheSizesAndWhatTheyCost) {
             "one replica of 2 x h100-sxm, 40.0 GB DRAM, ssd 400 GB, sustains 80.00 requests/s");
 }
 
+TEST(Decision, ASearchOverPoliciesAnswersWhichPolicy) {
+  Json d = fleet_document();
+  d["cheapest"] = {{"by_price", true}};
+  EXPECT_EQ(only({d}, kWhichPolicy).answer, "") << "one policy is no choice";
+  Json lossy = d["configurations"][0];
+  lossy.update({{"policy", "lossy"}, {"lossless", false}, {"output_differs", "its output differs: task score 0.980"}});
+  lossy["fleet"]["usd_per_hour"] = 7.5;
+  d["configurations"].insert(d["configurations"].begin(), lossy);
+  const Fact f = only({d}, kWhichPolicy);
+  EXPECT_EQ(f.answer, "lossy");
+  EXPECT_TRUE(says(f,
+                   "Of 2 policies searched, the cheapest first.\nlossy: 4 x h100-sxm, $7.50 an hour; its output "
+                   "differs: task score 0.980.\nfull_kv: 4 x h100-sxm, $10.00 an hour."))
+      << f.detail;
+  for (Json& c : d["configurations"]) {
+    c.erase("fleet");
+    c["rate_per_replica"] = nullptr;
+  }
+  EXPECT_EQ(only({d}, kWhichPolicy).answer, "none of those searched meets the objectives");
+}
+
 }  // namespace
 }  // namespace kvsim::report::KVSIM_FILE

@@ -1,6 +1,8 @@
 // Latency and attainment against the rate: what was searched, what was confirmed, where the knee is.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/report/documents.h"
 
 namespace kvsim::report::KVSIM_FILE {
@@ -136,7 +138,7 @@ TEST(Rates, ASweepOverRatesHasItsKneeWhereItNoLongerKeepsUp) {
   EXPECT_EQ(chart.rules.at(0).at, 1);  // 98 % is less than 99 %
   EXPECT_EQ(chart.zones.at(0).from, 0.5);
 
-  d["resolved_scenario"] = "slo: {e2e_p99: 3 s}\n";  // no plot of its own, an objective all the same
+  d["resolved_scenario"] = "slo: {e2e_p99: 3 s}\n";  // of another time than this plot's
   const Plot p = plot_of(rates(inputs_of({d})), "swept-ttft");
   chart = std::get<plot::Chart>(p.drawing);
   EXPECT_EQ(chart.rules.at(0).at, 1);
@@ -154,6 +156,55 @@ TEST(Rates, ASweepOverRatesHasItsKneeWhereItNoLongerKeepsUp) {
   EXPECT_EQ(knee(), 4);
   d["points"][1]["result"]["requests"]["unsteady_state"] = "the queue grows";
   EXPECT_EQ(knee(), 1);
+}
+
+// As the terminal's table does: of a limit of p90, the 99th says nothing.
+TEST(Rates, WhatObjectivesLimitIsWhatTablesAndPlotsShow) {
+  Json d = capacity_document();
+  d["slo"] = {{"ttft_p90_s", 0.5}, {"tpot_p90_s", 0.05}, {"itl_p95_s", 0.2}};
+  d["attainment_target"] = nullptr;
+  Json& c = d["configurations"][0];
+  const Json measured = {{"ttft_p90", 0.3}, {"tpot_p90", 0.03}, {"itl_p95", 0.1}};
+  c["measured_s"] = measured;
+  for (Json& probe : c["probes"]) probe["measured_s"] = measured;
+  const Table table = all<Table>(costs(inputs_of({d}))).at(0);
+  const auto cell_of = [&table](const std::string& header) {
+    const auto at = std::find(table.header.begin(), table.header.end(), header);
+    return at == table.header.end() ? "none"
+                                    : table.rows.at(0).at(static_cast<std::size_t>(at - table.header.begin())).text;
+  };
+  EXPECT_EQ(cell_of("TTFT p90"), "300 ms");
+  EXPECT_EQ(cell_of("TPOT p90"), "30.0 ms");
+  EXPECT_EQ(cell_of("ITL p95"), "100 ms");
+  EXPECT_EQ(cell_of("TTFT p99"), "none");
+  std::vector<std::string> ids;
+  const Section s = rates(inputs_of({d}));
+  for (const Plot& p : all<Plot>(s)) ids.push_back(p.id);
+  EXPECT_EQ(ids, (std::vector<std::string>{"attainment-by-rate", "ttft-by-rate", "tpot-by-rate", "itl-by-rate"}));
+  const Plot ttft = plot_of(s, "ttft-by-rate");
+  EXPECT_EQ(ttft.title, "Time to first token, 90th percentile, against the rate");
+  EXPECT_NE(ttft.caption.find("Shaded: missed by more than 10 % of the requests."), std::string::npos) << ttft.caption;
+  const auto& chart = std::get<plot::Chart>(ttft.drawing);
+  EXPECT_EQ(chart.series.at(0).points.at(0).y, 0.3);
+  EXPECT_EQ(chart.zones.at(0).from, 0.5);
+}
+
+TEST(Rates, ASweepOverRatesShowsThePercentileThatIsLimited) {
+  Json d = sweep_document(3, 1);
+  d["axes"] = Json::array({{{"path", "workload.arrivals.rate"}, {"values", {"1/s", "2/s", "4/s"}}}});
+  d["resolved_scenario"] = "slo: {ttft_p90: 2 s}\n";
+  for (std::size_t i = 0; i < 3; ++i) {
+    d["points"][i]["set"] = {{"workload.arrivals.rate", d["axes"][0]["values"][i]}};
+    d["points"][i]["result"]["slo"]["measured_s"] = {{"ttft_p90", 0.7}};
+  }
+  const Plot p = plot_of(rates(inputs_of({d})), "swept-ttft");
+  const auto& chart = std::get<plot::Chart>(p.drawing);
+  EXPECT_EQ(chart.y_title, "TTFT p90 in s");
+  EXPECT_EQ(chart.series.at(0).points.at(0).y, 0.7);
+  EXPECT_EQ(chart.zones.at(0).from, 2);
+  const Table points = all<Table>(maps(inputs_of({d}))).back();
+  EXPECT_NE(std::find(points.header.begin(), points.header.end(), "TTFT p90"), points.header.end());
+  EXPECT_EQ(std::find(points.header.begin(), points.header.end(), "TTFT p99"), points.header.end());
 }
 
 }  // namespace

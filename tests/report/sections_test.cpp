@@ -3,7 +3,12 @@
 
 #include <algorithm>
 
+#include "planner/policy_words.h"
 #include "tests/report/documents.h"
+#include "tests/results/outcome_of.h"
+#include "tests/support/small_scenario.h"
+#include "tools/results/comparison.h"
+#include "tools/results/stated_error.h"
 
 namespace kvsim::report::KVSIM_FILE {
 namespace {
@@ -22,7 +27,8 @@ TEST(Headline, ARowAPolicyWithIntervalsTheChosenOneStrong) {
   d["left_out"] = Json::array({{{"policy", "drafter"}, {"reason", "no head"}}});
   const Section s = headline(inputs_of({d}));
   const auto tables = all<Table>(s);
-  ASSERT_EQ(tables.size(), 1);
+  ASSERT_EQ(tables.size(), 2);
+  EXPECT_EQ(tables[1].rows[1][column(tables[1], "TTFT mean")].text, "500 ms");
   ASSERT_EQ(tables[0].rows.size(), 2);
   EXPECT_EQ(tables[0].rows[1][0].text, "staggered");
   EXPECT_EQ(tables[0].rows[1][column(tables[0], "output tokens/s")].text, "240.0 ± 10");
@@ -34,7 +40,9 @@ TEST(Headline, ARowAPolicyWithIntervalsTheChosenOneStrong) {
 
 TEST(Headline, AFigureThatNobodyHasHasNoColumn) {
   const auto tables = all<Table>(headline(inputs_of({run_document()})));
-  for (const std::string& header : tables.at(0).header) EXPECT_NE(header, "accepted / round");
+  for (const Table& t : tables) {
+    for (const std::string& header : t.header) EXPECT_NE(header, "accepted / round");
+  }
 }
 
 TEST(TradeOff, APolicyLiesAtTheSpeedOfItsUsersAndOfItsGpus) {
@@ -126,6 +134,48 @@ TEST(Provenance, AnAssumptionOfManyRunsIsListedOnce) {
   const auto lists = all<List>(provenance(inputs_of({run, run, compare_document({run, run})})));
   ASSERT_EQ(lists.size(), 1);
   EXPECT_EQ(lists[0].items, std::vector<std::string>{"contexts are alike"});
+}
+
+/// A comparison of three policies; of the second 14 of 38 requests finished, though with a short time to first token.
+results::Comparison partly_finished() {
+  results::Comparison c;
+  for (const char* policy : {"full_kv", "lossy", "draft_verify:staggered"}) {
+    const bool few = c.outcomes.size() == 1;
+    serving::Measurements m;
+    m.measured_s = m.capacity_s = 100;
+    m.output_tokens = 1000 + static_cast<std::int64_t>(c.outcomes.size());
+    m.arrived = m.arrived_measured = 38;
+    m.completed = few ? 14 : 36;
+    m.completed_measured = static_cast<std::size_t>(m.completed);
+    m.running = m.arrived - m.completed;
+    m.quality = static_cast<double>(m.completed);
+    m.ttft_s.add(few ? 1 : 1.1);
+    m.tpot_s.add(0.02);
+    c.outcomes.push_back(testing::outcome_of(planner::with_policy(testing::small_file(), policy), m));
+    c.outcomes.back().policy = policy;
+  }
+  return c;
+}
+
+TEST(Headline, WhichLatenciesAreNotComparedAndWhatIsEvenIsSaidAsTheTerminalSaysIt) {
+  const results::Comparison c = partly_finished();
+  Json d = results::compare_document(c, false);
+  const std::string note = results::latency_note(results::rivals_of(c.outcomes), false);
+  EXPECT_NE(note.find("latencies not compared: lossy (14 of 38 requests finished)"), std::string::npos) << note;
+  const Section s = headline(inputs_of({d}));
+  const auto prose = all<Prose>(s);
+  EXPECT_TRUE(std::any_of(prose.begin(), prose.end(), [&note](const Prose& p) { return p.text == note + "."; }))
+      << note;
+  const Fact sure = only({d}, "How sure is this?");
+  int even = 0;
+  for (const std::string& sentence : results::how_sure(c.outcomes)) {
+    if (!sentence.starts_with("Even in ")) continue;
+    ++even;
+    EXPECT_TRUE(says(sure, "\n" + sentence + ".")) << sentence << "\n" << sure.detail;
+    const bool of_first_token = sentence.find("first token") != std::string::npos;
+    EXPECT_FALSE(of_first_token && sentence.find("lossy") != std::string::npos) << sentence;
+  }
+  EXPECT_GT(even, 1);
 }
 
 }  // namespace

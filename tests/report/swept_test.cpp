@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <random>
+#include <regex>
 
 #include <fmt/format.h>
 
 #include "tests/report/documents.h"
 #include "tools/report/answers.h"
+#include "tools/results/metrics.h"
 #include "tools/results/sweep.h"
 
 namespace kvsim::report::KVSIM_FILE {
@@ -107,9 +110,8 @@ TEST(Swept, PointsThatIntervalsDoNotTellFromTheBestAreNamed) {
   // Two intervals of 0.71 make 1.004.
   const auto said = [](double half_width) { return only({draft_lengths(half_width)}, kWhichPlan).detail; };
   const std::string even = "\nEven with it, within the 95 % intervals: ";
-  EXPECT_NE(said(0.71).find(even + "point 2; of these it is the simplest."), std::string::npos) << said(0.71);
-  EXPECT_NE(said(1.42).find(even + "points 1, 2; of these it is the simplest.\nNo point is the best"),
-            std::string::npos);
+  EXPECT_NE(said(0.71).find(even + "point 2; of these it is the first."), std::string::npos) << said(0.71);
+  EXPECT_NE(said(1.42).find(even + "points 1, 2; of these it is the first.\nNo point is the best"), std::string::npos);
   EXPECT_EQ(said(0.7).find("Even"), std::string::npos);
 }
 
@@ -167,6 +169,111 @@ TEST(Swept, TheReportChoosesAsTheTerminalDoes) {
       EXPECT_TRUE(says(f, "\nE" + even->substr(1) + ".")) << *even << "\n" << f.detail;
     }
   }
+}
+
+/// A point of a random sweep, as its sentence has to be judged by.
+struct Judged {
+  double value, usd_per_hour;
+  planner::Complexity complexity;
+};
+
+Judged judged(const results::Sweep& sweep, std::size_t point) {
+  const results::Candidate c = results::FigureTable(sweep).candidates()[point];
+  return {c.value, c.usd_per_hour, c.complexity};
+}
+
+/// Fails where the rule that the page's sentence names does not choose the point that it names.
+void expect_named_rule(const results::Sweep& sweep, const std::string& sentence, const std::string& even_line) {
+  static const std::regex form(
+      R"(^(?:no point.*; )?(best|the nearest|first)?(?:, as )?(?:the (.*) of (\d+) even ones)?[ ,].*: point (\d+) \(.*)");
+  std::smatch parts;
+  ASSERT_TRUE(std::regex_search(sentence, parts, form)) << sentence;
+  const std::string rule = parts[2];
+  const std::size_t chosen = std::stoul(parts[4]);
+  std::vector<std::size_t> even{chosen};
+  static const std::regex number(R"(\d+)");
+  const std::string listed = even_line.substr(std::min(even_line.find("point"), even_line.size()));
+  for (std::sregex_iterator it(listed.begin(), listed.end(), number), end; it != end; ++it) {
+    even.push_back(std::stoul(it->str()));
+  }
+  const Judged own = judged(sweep, chosen);
+  const auto beats = [&](double a, double b) { return results::less_is_better(sweep.metric) ? a < b : a > b; };
+  const bool top =
+      std::none_of(even.begin(), even.end(), [&](std::size_t i) { return beats(judged(sweep, i).value, own.value); });
+  EXPECT_TRUE(top || !rule.empty()) << sentence;
+  if (rule.empty()) return;
+  EXPECT_EQ(std::to_string(even.size()), parts[3]) << sentence << "\n" << even_line;
+  double cheapest = own.usd_per_hour;
+  for (const std::size_t i : even) cheapest = std::min(cheapest, judged(sweep, i).usd_per_hour);
+  EXPECT_LE(own.usd_per_hour, 1.01 * cheapest) << sentence;
+  bool better_is_dearer = false, better_is_less_simple = false;
+  for (const std::size_t i : even) {
+    const Judged other = judged(sweep, i);
+    const bool dear = other.usd_per_hour > 1.01 * cheapest;
+    if (i != chosen && !beats(own.value, other.value)) {
+      better_is_dearer = better_is_dearer || dear;
+      better_is_less_simple = better_is_less_simple || (!dear && own.complexity < other.complexity);
+    }
+    if (dear) continue;
+    EXPECT_LE(own.complexity, other.complexity) << sentence;
+    EXPECT_FALSE(rule.starts_with("first") && own.complexity == other.complexity && i < chosen) << sentence;
+  }
+  EXPECT_TRUE(rule != "cheapest" || better_is_dearer) << sentence;
+  EXPECT_TRUE(rule != "simplest" || better_is_less_simple) << sentence;
+}
+
+// A page does not say "by the highest" of a point that was chosen among even ones as the cheaper or the simpler.
+TEST(Swept, TheRuleThatTheTerminalNamesChoosesItsPoint) {
+  std::map<std::string, int> rules;
+  for (std::uint32_t seed = 0; seed < 300; ++seed) {
+    results::Sweep sweep = random_sweep(seed);
+    if (seed % 3 == 0) {  // of a machine's property no point is the best
+      sweep.plan.design = planner::sweep::Design::grid({planner::sweep::parse_axis("cluster.host.link=a,b,c"),
+                                                        planner::sweep::parse_axis("decode.draft_length=5,10,20")});
+    }
+    const results::Ranking ranking = ranking_of(sweep, results::FigureTable(sweep));
+    const std::vector<std::string> page = results::sweep_page(sweep).subtitle;
+    std::vector<std::size_t> even;
+    for (const std::size_t row : ranking.best.even) even.push_back(row);
+    expect_named_rule(sweep, page.at(1), even.empty() ? "" : results::point_numbers(even));
+    ++rules[results::rule_words(ranking.best).substr(0, 5)];
+    for (const auto& [at, best] : ranking.at_given) {
+      EXPECT_TRUE(std::any_of(page.begin(), page.end(), [&](const std::string& line) {
+        return line.starts_with(fmt::format("at {}: point {} ", at, best.chosen)) &&
+               line.find(results::even_words(best, results::point_numbers(best.even))) != std::string::npos;
+      })) << at;
+    }
+  }
+  for (const char* rule : {"best", "cheap", "simpl", "first"}) EXPECT_GT(rules[rule], 5) << rule;
+}
+
+TEST(Swept, ATableSaysByWhatItIsOrdered) {
+  for (std::uint32_t seed = 0; seed < 100; ++seed) {
+    const results::Sweep sweep = random_sweep(seed);
+    Json d = Json::parse(results::sweep_json(sweep));
+    d["schema_version"] = 1;
+    const std::vector<Table> tables = all<Table>(maps(inputs_of({d})));
+    const auto listed = std::find_if(tables.begin(), tables.end(),
+                                     [](const Table& t) { return t.title.find("simulated") != std::string::npos; });
+    ASSERT_NE(listed, tables.end());
+    const bool rotated = listed->title.find(", the chosen one first, then by the ") != std::string::npos;
+    EXPECT_NE(listed->title.find(results::less_is_better(sweep.metric) ? "by the lowest " : "by the highest "),
+              std::string::npos)
+        << listed->title;
+    const results::FigureTable figures(sweep);
+    const results::Ranking ranking = ranking_of(sweep, figures);
+    const std::vector<std::size_t> sorted = by_figure(figures.candidates(), point_order(sweep));
+    EXPECT_EQ(rotated, sorted.front() != ranking.order.front()) << listed->title;
+  }
+}
+
+TEST(Swept, WhereAllAreEvenTheCheapestIsTheChoiceAndIsMarked) {
+  Json d = draft_lengths(9);
+  for (std::size_t i = 0; i < 3; ++i) d["points"][i]["result"]["cost"]["usd_per_hour"] = 3.0 - static_cast<double>(i);
+  const Fact f = only({d}, kWhichPlan);
+  EXPECT_EQ(f.answer, "draft_length = 3, keep_ratio = 0.1");
+  EXPECT_TRUE(says(f, "; of these it is the cheapest.")) << f.detail;
+  EXPECT_FALSE(says(f, "No point is the best")) << f.detail;
 }
 
 TEST(Swept, PointsThatCannotBeSimulatedAreCounted) {

@@ -54,6 +54,28 @@ TEST(Choosing, OfThoseOfOnePriceTheSimplestIsChosen) {
   EXPECT_EQ(best_of(all).chosen, 3U) << "a price that one lacks decides nothing";
 }
 
+TEST(Choosing, OfThoseAsCheapAndAsSimpleTheFirstIsChosenAndIsNotCalledSimpler) {
+  std::vector<Candidate> all{at(100, 10, 4), at(105, 10, 4), at(102, 10, 9)};
+  results::Best best = best_of(all);
+  EXPECT_EQ(best.chosen, 0U);
+  EXPECT_EQ(best.by, TieBreak::first);
+  EXPECT_EQ(rule_words(best), "first of the cheapest of 3 even ones");
+  EXPECT_FALSE(none_chosen(best, 3)) << "one is dearer";
+  all.pop_back();
+  best = best_of(all);
+  EXPECT_EQ(rule_words(best), "first of 2 even ones");
+  EXPECT_TRUE(none_chosen(best, 2));
+  EXPECT_EQ(best_of({at(105, 10, 4), at(100, 10, 4)}).by, TieBreak::none) << "it has the best figure itself";
+}
+
+TEST(Choosing, WhatIsCheaperThanAllThatAreEvenIsAChoiceThoughItHasTheBestFigure) {
+  const results::Best best = best_of({at(105, 10, 3), at(104, 10, 4)});
+  EXPECT_EQ(best.by, TieBreak::none);
+  EXPECT_EQ(best.over_even, TieBreak::cheaper);
+  EXPECT_FALSE(none_chosen(best, 2));
+  EXPECT_EQ(even_words(best, "b"), "even with it, within the 95 % intervals: b; of these it is the cheapest");
+}
+
 TEST(Choosing, WhatMissesWhatIsAskedForIsEvenAmongItsLike) {
   std::vector<Candidate> all{at(100, 10, 4), at(105, 10, 2), at(105, 10, 1)};
   for (Candidate& c : all) c.behind.missed = 0.032;

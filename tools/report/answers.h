@@ -20,6 +20,9 @@ inline constexpr const char* kWhatToBuy = "What to buy next?";
 [[nodiscard]] Fact policy_of(const Inputs::Compared& compared);
 [[nodiscard]] std::optional<Fact> swept_policy(const Json& sweep);
 
+/// Which policy, by a capacity search over several: that of the first configuration; none where it is over one.
+[[nodiscard]] std::optional<Fact> searched_policy(const Json& capacity);
+
 /// Which x and c, by a plan, or by a sweep over them.
 [[nodiscard]] Fact plan_of(const Json& plan);
 [[nodiscard]] std::optional<Fact> swept_plan(const Json& sweep);

@@ -177,31 +177,7 @@ std::vector<Group> groups_of(const Json& sweep) {
 
 /// Why it is not the first by the figure alone; empty where it is. `asks`: whether there are objectives.
 std::string chosen_words(const Group& group, bool asks) {
-  const results::Candidate& best = group.best();
-  const std::vector<std::size_t>& even = group.choice.best.even;
-  const auto passed_by = [&](auto is) {
-    for (std::size_t i = 0; i < group.points.size(); ++i) {
-      const results::Candidate& c = group.contest.candidates[i];
-      const bool apart = std::find(even.begin(), even.end(), i) == even.end();
-      if (apart && group.contest.order.better(c.value, best.value) && is(c.behind)) return true;
-    }
-    return false;
-  };
-  using results::Shortfall;
-  const Shortfall& own = best.behind;
-  const bool steady = passed_by([&own](const Shortfall& s) { return s.unsteady && !own.unsteady; });
-  const bool good = own.below_floor <= 0 &&
-                    passed_by([&own](const Shortfall& s) { return s.unsteady == own.unsteady && s.below_floor > 0; });
-  const bool met = own.missed <= 0 && passed_by([&own](const Shortfall& s) {
-                     return s.unsteady == own.unsteady && s.below_floor == own.below_floor && s.missed > 0;
-                   });
-  const bool quality = !group.choice.quality.empty() && passed_by([&own](const Shortfall& s) { return s == own; });
-  std::string said = quality ? " " + group.choice.quality : "";
-  if (good) said += " that reaches slo.quality_floor";
-  const bool finished = own.missed < 1 && passed_by([](const Shortfall& s) { return s.missed >= 1; });
-  if (met && asks) said += fmt::format("{} meets the objectives", good ? " and" : " that");
-  if (finished && !(met && asks)) said += " at which requests finished";
-  return said + (steady ? " in a steady state" : "");
+  return results::passed_over_words(group.contest.candidates, group.contest.order, group.choice, asks);
 }
 
 /// What is better than the chosen point where less of the output's quality is enough.
@@ -297,7 +273,7 @@ Fact swept(const Json& sweep, const char* question) {
   }
   f.detail += unsteady_words(result);
   f.detail += sentence(even_points(sweep, group.choice.best, group.points));
-  if (simulated > 1 && group.choice.best.even.size() + 1 == simulated) {
+  if (results::none_chosen(group.choice.best, simulated)) {
     f.detail += "\nNo point is the best: their differences may be chance.";
   }
   return f;
@@ -339,13 +315,18 @@ Fact policy_of(const Inputs::Compared& compared) {
   const Contest contest = contest_of(compared);
   const std::optional<results::Choice> choice = contest.choice();
   const std::string of_quality = choice ? choice->quality : "";
-  std::string why = "Best " + (of_quality.empty() ? "of all" : of_quality);
+  std::string why = "Best";
+  if (choice && choice->best.by != results::TieBreak::none) why = "The " + results::rule_words(choice->best);
   const results::Candidate& best = contest.candidates[chosen];
   const bool passed =
       std::any_of(contest.candidates.begin(), contest.candidates.end(), [&](const results::Candidate& one) {
         return contest.order.better(one.value, best.value) && best.behind < one.behind;
       });
-  if (of_quality.empty() && passed) why = "Best of those that meet the objectives";
+  if (!of_quality.empty()) {
+    why += " " + of_quality;
+  } else {
+    why += passed ? " of those that meet the objectives" : why == "Best" ? " of all" : "";
+  }
   if (!best.behind.nothing()) why = "Nearest to what is asked for";
   Fact f{kWhichPolicy, run.policy, "", "headline"};
   f.detail = fmt::format("{}: {}", why, figures(chosen));

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -167,6 +168,47 @@ Fact gpus_of(const Json& capacity) {
     f.detail += fmt::format("\nThat costs {} an hour.", usd(cost));
   }
   f.detail += line_of(capacity, "cheaper_with_model_error") + pooling(capacity, first) + left_out_line(capacity);
+  return f;
+}
+
+namespace {
+
+/// "3 x h100-sxm, $7.50 an hour" of its fleet, "h100-sxm x 2, 4.20 requests/s a replica" without one.
+std::string found_words(const Json& capacity, const Json& c) {
+  const Json& fleet = at(c, {"fleet"});
+  if (!fleet.empty()) {
+    return fmt::format("{} x {}{}, {} an hour", plain(number_or_nan(fleet, {"gpus"})), text(c, {"machine"}),
+                       sizes_of(c), usd(number_or_nan(fleet, {"usd_per_hour"})));
+  }
+  const double rate = number_or_nan(c, {"rate_per_replica"});
+  if (!std::isfinite(rate)) return "no rate meets the objectives";
+  return fmt::format("{} x {}{}, {} a replica", text(c, {"machine"}), plain(number_or_nan(c, {"tensor_parallel"})),
+                     sizes_of(c), results::load_figure(load_of(capacity), rate));
+}
+
+}  // namespace
+
+std::optional<Fact> searched_policy(const Json& capacity) {
+  constexpr std::size_t most = 8;
+  std::vector<std::pair<std::string, const Json*>> policies;  // the best configuration of each
+  for (const Json& c : at(capacity, {"configurations"})) {
+    const std::string policy = text(c, {"policy"});
+    const bool known = std::any_of(policies.begin(), policies.end(), [&](const auto& p) { return p.first == policy; });
+    if (!known) policies.emplace_back(policy, &c);
+  }
+  if (policies.size() < 2) return std::nullopt;
+  const Json& first = *policies.front().second;
+  const bool served = has(first, {"fleet"}) || number(first, {"rate_per_replica"}).has_value();
+  Fact f{kWhichPolicy, served ? policies.front().first : "none of those searched meets the objectives",
+         fmt::format("Of {} policies searched, {}.", policies.size(),
+                     truth(capacity, {"cheapest", "by_price"}) ? "the cheapest first" : "the best first"),
+         "costs"};
+  for (std::size_t i = 0; i < std::min(most, policies.size()); ++i) {
+    const auto& [policy, c] = policies[i];
+    const std::string differs = text(*c, {"output_differs"});
+    f.detail += fmt::format("\n{}: {}{}.", policy, found_words(capacity, *c), differs.empty() ? "" : "; " + differs);
+  }
+  if (policies.size() > most) f.detail += fmt::format("\nAnd {} more in the table of costs.", policies.size() - most);
   return f;
 }
 

@@ -129,6 +129,35 @@ std::string even_points(const Json& sweep, const results::Best& best, const std:
   return results::even_words(best, results::point_numbers(std::move(numbers)));
 }
 
+std::vector<results::Rival> rivals_of(const Inputs::Compared& compared) {
+  std::vector<results::Rival> rivals;
+  for (const Simulated& run : compared.results) {
+    const Json& result = run.result;
+    const auto count = [&result](std::string_view key) {
+      constexpr double most = 1e15;
+      return static_cast<std::uint64_t>(std::clamp(number(result, {"requests", key}).value_or(0), 0.0, most));
+    };
+    results::Rival r;
+    r.policy = run.policy;
+    r.arrived = count("arrived");
+    r.completed = count("completed");
+    r.refused = count("refused");
+    r.running = count("running");
+    r.closed = has(resolved_section(result, "workload"), {"workload", "closed"});
+    r.row.lossless = results::quality_of(result).lossless;
+    r.row.served = number(result, {"throughput", "output_tokens_per_s"}).value_or(0) > 0;
+    r.most_finished = number(result, {"details", "completed_measured"}).value_or(1) > 0 && 2 * r.completed >= r.arrived;
+    r.row.all_finished = r.refused == 0 && r.most_finished && unsteady_state(result).empty();
+    r.figure = [&result](std::string_view path) { return figure_at(result, path); };
+    rivals.push_back(std::move(r));
+  }
+  return rivals;
+}
+
+std::string compared_ttft(const Inputs::Compared& compared) {
+  return has(compared.document, {"ttft_speedup"}) ? "latency_s.ttft.mean" : "latency_s.ttft.p50";
+}
+
 std::size_t chosen_of(const Inputs::Compared& compared) {
   const auto choice = contest_of(compared).choice();
   return choice ? choice->best.chosen : 0;

@@ -8,6 +8,7 @@
 
 #include "tools/report/documents.h"
 #include "tools/results/choice.h"
+#include "tools/results/comparison.h"
 
 namespace kvsim::report {
 
@@ -61,6 +62,11 @@ struct SweepRule {
 /// "even with it, within the 95 % intervals: points 4, 10" of a sweep's points; empty where none is.
 [[nodiscard]] std::string even_points(const Json& sweep, const results::Best& best,
                                       const std::vector<const Json*>& points);
+
+/// The results as the sentences of comparisons are about them.
+[[nodiscard]] std::vector<results::Rival> rivals_of(const Inputs::Compared& compared);
+/// The path of the time to first token that is compared: of its mean where prompts are stored or made of chunks.
+[[nodiscard]] std::string compared_ttft(const Inputs::Compared& compared);
 
 /// By the rule; the baseline where nobody has the figure.
 [[nodiscard]] std::size_t chosen_of(const Inputs::Compared& compared);

@@ -1,6 +1,8 @@
 // Fleets for a required rate, what they cost, and the prices behind it.
+#include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -90,30 +92,36 @@ void add_machines(Section& s, const Json& capacity) {
     if (one.value) one.text = results::load_number(load, value);
     return one;
   };
-  Table t = table("One replica at the rate that it sustains", {{"machine"},
-                                                               {"policy"},
-                                                               {words, true},
-                                                               {words + " per GPU", true},
-                                                               {"tokens/s", true},
-                                                               {"TTFT p99", true},
-                                                               {"TPOT p99", true},
-                                                               {"misses first"},
-                                                               {"bound by"},
-                                                               {"$ per hour", true},
-                                                               {"$ per 1M output tokens", true},
-                                                               {"output"}});
+  const std::vector<results::LatencyColumn> times = results::latency_columns(searched_objectives(capacity));
+  Table t = table("One replica at the rate that it sustains",
+                  {{"machine"}, {"policy"}, {words, true}, {words + " per GPU", true}, {"tokens/s", true}});
+  for (results::LatencyColumn column : times) {
+    std::replace(column.title.begin(), column.title.end(), '\n', ' ');
+    t.add({column.title, true});
+  }
+  for (page::Column column : {page::Column{"misses first"}, page::Column{"bound by"}, page::Column{"$ per hour", true},
+                              page::Column{"$ per 1M output tokens", true}, page::Column{"output"}}) {
+    t.add(std::move(column));
+  }
   for (const Json& c : at(capacity, {"configurations"})) {
     std::string misses = text(c, {"limited_by"});
     if (const std::string problem = text(c, {"cannot_run"}); !problem.empty()) misses = "left out: " + problem;
-    t.rows.push_back({machine_of(c), text(c, {"policy"}), rate(number_or_nan(c, {"rate_per_replica"})),
-                      cell(number_or_nan(c, {"rate_per_gpu"}), results::figure),
-                      cell(number_or_nan(c, {"tokens_per_s"}), results::figure),
-                      cell(number_or_nan(c, {"ttft_p99_s"}), results::seconds),
-                      cell(number_or_nan(c, {"tpot_p99_s"}), results::seconds), misses.empty() ? "-" : misses,
-                      most_of(at(c, {"bound_by"})), cell(number_or_nan(c, {"usd_per_hour"}), usd),
-                      cell(number_or_nan(c, {"usd_per_1m_output_tokens"}), usd), output_of(c)});
+    std::vector<Cell> row{machine_of(c), text(c, {"policy"}), rate(number_or_nan(c, {"rate_per_replica"})),
+                          cell(number_or_nan(c, {"rate_per_gpu"}), results::figure),
+                          cell(number_or_nan(c, {"tokens_per_s"}), results::figure)};
+    for (const results::LatencyColumn& column : times) row.push_back(cell(time_of_column(c, column), results::seconds));
+    for (Cell& one : std::vector<Cell>{misses.empty() ? "-" : misses, most_of(at(c, {"bound_by"})),
+                                       cell(number_or_nan(c, {"usd_per_hour"}), usd),
+                                       cell(number_or_nan(c, {"usd_per_1m_output_tokens"}), usd), output_of(c)}) {
+      row.push_back(std::move(one));
+    }
+    t.rows.push_back(std::move(row));
   }
   s.add(std::move(t));
+  if (std::any_of(times.begin(), times.end(),
+                  [](const results::LatencyColumn& c) { return c.of.metric == serving::SloMetric::itl; })) {
+    s.add(Prose{fmt::format("ITL: {}.", results::kItlJudged)});
+  }
 }
 
 /// Cost of every policy of a comparison, cheapest by its own sorting.

@@ -85,13 +85,14 @@ class Questions {
       add(only_run(inputs_.runs.front()), inputs_.runs.front().result);
       return;
     }
-    if (!add_swept(swept_policy)) open(kWhichPolicy, "kvsim compare SCENARIO sets policies side by side.");
+    const bool swept = add_each(inputs_.sweeps, swept_policy), searched = add_each(inputs_.capacities, searched_policy);
+    if (!swept && !searched) open(kWhichPolicy, "kvsim compare SCENARIO sets policies side by side.");
   }
 
   void plan() {
     for (const Json& p : inputs_.plans) add(plan_of(p), p);
     if (!inputs_.plans.empty()) return;
-    if (!add_swept(swept_plan) && limits_.plans) {
+    if (!add_each(inputs_.sweeps, swept_plan) && limits_.plans) {
       open(kWhichPlan, "kvsim plan SCENARIO --simulate finds them.");
     }
   }
@@ -142,13 +143,13 @@ class Questions {
     facts_.push_back(std::move(f));
   }
 
-  /// What each sweep answers; false where none does.
-  bool add_swept(std::optional<Fact> (*answer)(const Json& sweep)) {
+  /// What each of these documents answers; false where none does.
+  bool add_each(const std::vector<Json>& documents, std::optional<Fact> (*answer)(const Json& document)) {
     bool answered = false;
-    for (const Json& sweep : inputs_.sweeps) {
-      std::optional<Fact> f = answer(sweep);
+    for (const Json& document : documents) {
+      std::optional<Fact> f = answer(document);
       if (!f) continue;
-      add(std::move(*f), sweep);
+      add(std::move(*f), document);
       answered = true;
     }
     return answered;

@@ -213,28 +213,50 @@ Json resolved_section(const Json& document, const std::string& section) {
   }
 }
 
-Objectives objectives_of(const Json& document) {
-  const Json scenario = resolved_section(document, "slo");
-  return {time_of(scenario, "ttft_p99"), time_of(scenario, "tpot_p99")};
+namespace {
+
+/// The objectives whose limits `limit_of` knows by their keys, "ttft_p99".
+template <class LimitOf>
+std::vector<serving::SloObjective> objectives_with(const LimitOf& limit_of) {
+  std::vector<serving::SloObjective> all;
+  for (const serving::SloMetricEntry& entry : serving::kSloMetrics) {
+    for (std::size_t p = 0; p < serving::kSloPercentiles.size(); ++p) {
+      const std::optional<double> limit = limit_of(serving::slo_key(entry.metric, p));
+      if (limit) all.push_back({entry.metric, p, *limit});
+    }
+  }
+  return all;
 }
 
-namespace {
+/// Of {"slo": ...}.
+std::vector<serving::SloObjective> objectives_in(const Json& scenario) {
+  return objectives_with([&scenario](const std::string& key) { return time_of(scenario, key); });
+}
 
 /// Of {"slo": ...}.
 std::string words_of_objectives(const Json& scenario) {
   std::string said;
-  for (const serving::SloMetricEntry& entry : serving::kSloMetrics) {
-    for (std::size_t p = 0; p < serving::kSloPercentiles.size(); ++p) {
-      if (const auto limit = time_of(scenario, serving::slo_key(entry.metric, p))) {
-        said += fmt::format("{}{} {} {}", said.empty() ? "" : ", ", entry.name, serving::percentile_name(p),
-                            results::seconds(*limit));
-      }
-    }
+  for (const serving::SloObjective& o : objectives_in(scenario)) {
+    said += fmt::format("{}{} {}", said.empty() ? "" : ", ", serving::slo_name(o), results::seconds(o.limit_s));
   }
   return said;
 }
 
 }  // namespace
+
+std::vector<serving::SloObjective> objectives_of(const Json& document) {
+  return objectives_in(resolved_section(document, "slo"));
+}
+
+std::vector<serving::SloObjective> searched_objectives(const Json& capacity) {
+  const Json& slo = at(capacity, {"slo"});
+  return objectives_with([&slo](const std::string& key) { return number(slo, {key + "_s"}); });
+}
+
+double time_of_column(const Json& row, const results::LatencyColumn& column) {
+  if (const auto limited = number(row, {"measured_s", column.key}); limited && column.limited) return *limited;
+  return number_or_nan(row, {column.key + "_s"});
+}
 
 std::string objectives_words(const Json& document) {
   const Json workload = resolved_section(document, "workload");

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/serving/slo.h"
+#include "tools/results/scenario_words.h"
 #include "tools/results/section.h"
 
 namespace kvsim::report {
@@ -34,11 +36,13 @@ using Path = std::initializer_list<std::string_view>;
 /// changed by hand into something else.
 [[nodiscard]] Json resolved_section(const Json& document, const std::string& section);
 
-/// Seconds; none where the scenario sets none.
-struct Objectives {
-  std::optional<double> ttft_s, tpot_s;
-};
-[[nodiscard]] Objectives objectives_of(const Json& document);
+/// The objectives of the scenario that a document carries, but for those of classes, by metric, then by percentile.
+[[nodiscard]] std::vector<serving::SloObjective> objectives_of(const Json& document);
+/// The objectives of a capacity search (its key `slo`), in the same order.
+[[nodiscard]] std::vector<serving::SloObjective> searched_objectives(const Json& capacity);
+
+/// The time of a column in a row of a capacity search, a configuration or a probe; not a number where it has none.
+[[nodiscard]] double time_of_column(const Json& row, const results::LatencyColumn& column);
 
 /// All of them in words: "TTFT p99 30.0 s, TPOT p99 120 ms, E2E p99 9.00 s of class batch"; empty where the scenario
 /// sets none.

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -119,21 +120,21 @@ struct SweepView {
   [[nodiscard]] bool all_even() const {
     const auto ranked = std::count_if(points.begin(), points.end(),
                                       [this](const Json* point) { return std::isfinite(figure(*point)); });
-    return choice && ranked > 1 && choice->best.even.size() + 1 == static_cast<std::size_t>(ranked);
+    return choice && results::none_chosen(choice->best, static_cast<std::size_t>(ranked));
   }
   [[nodiscard]] results::Shortfall behind(const Json& point) const {
     return results::shortfall_of(at(point, {"result"}), rule.asked);
   }
-  /// What a point is that comes first.
-  [[nodiscard]] std::string_view first_words(const Json& point) const {
-    return behind(point).nothing() ? "the best" : "the nearest to what is asked for";
+  /// What a point is that comes first by this rule.
+  [[nodiscard]] std::string first_words(const Json& point, const results::Best& by) const {
+    return behind(point).nothing() ? "the " + results::rule_words(by) : "the nearest to what is asked for";
   }
   [[nodiscard]] double figure(const Json& point) const { return swept_figure(at(point, {"result"}), metric); }
-  /// The chosen one of some points; null: none has the figure, or none is in a steady state.
-  [[nodiscard]] const Json* best_of(const std::vector<const Json*>& some) const {
+  /// The chosen one of some points, and by which rule; null: none has the figure, or none is in a steady state.
+  [[nodiscard]] std::pair<const Json*, results::Best> best_of(const std::vector<const Json*>& some) const {
     const auto chosen = contest_of(rule, some).choice();
-    if (!chosen || behind(*some[chosen->best.chosen]).unsteady) return nullptr;
-    return some[chosen->best.chosen];
+    if (!chosen || behind(*some[chosen->best.chosen]).unsteady) return {};
+    return {some[chosen->best.chosen], chosen->best};
   }
   /// "the best, decode.keep_ratio = 0.1: 102 (its output differs ...)", or why no point is.
   [[nodiscard]] std::string best_text() const {
@@ -144,7 +145,8 @@ struct SweepView {
     for (const auto& [path, value] : at(*best, {"set"}).items()) {
       said += fmt::format("{}{} = {}", said.empty() ? "" : ", ", path, scalar_text(value));
     }
-    return fmt::format("{}, {}: {}{}", first_words(*best), said, printed(metric, figure(*best)), lossy_words(best));
+    return fmt::format("{}, {}: {}{}", first_words(*best, choice->best), said, printed(metric, figure(*best)),
+                       lossy_words(best));
   }
 };
 
@@ -211,7 +213,7 @@ class GridMap {
     for (const Json& v : columns_) map.x_labels.push_back(scalar_text(v));
     for (const Json& v : rows_) map.y_labels.push_back(scalar_text(v));
     map.rows.assign(rows_.size(), std::vector<plot::HeatCell>(columns_.size()));
-    const Json* framed = over_given_ ? nullptr : best();
+    const auto [framed, rule] = over_given_ ? std::pair<const Json*, results::Best>() : best();
     for (const Json& point : at(view_.sweep, {"points"})) {
       if (belongs(point)) draw(map, point, &point == framed);
     }
@@ -221,26 +223,27 @@ class GridMap {
     if (slice_ != nullptr) p.title += ", " + slice_->words();
     p.caption = fmt::format("Every cell simulated. {}{}Hatched: cannot be simulated, or was not.",
                             slice_ == nullptr ? "" : "All maps of this sweep have the same shades. ",
-                            over_given_ ? "" : framed_text(framed));
+                            over_given_ ? "" : framed_text(framed, rule));
     s.add(finished(std::move(p), std::move(map), down_ + " \\ " + across_));
   }
 
  private:
   [[nodiscard]] bool belongs(const Json& point) const { return slice_ == nullptr || slice_->has(point); }
 
-  /// The point to be framed; null: none.
-  [[nodiscard]] const Json* best() const {
-    if (slice_ == nullptr) return view_.marked() ? view_.best : nullptr;
+  /// The point to be framed, and the rule that chose it; null: none.
+  [[nodiscard]] std::pair<const Json*, results::Best> best() const {
+    if (slice_ == nullptr && !view_.marked()) return {};
+    if (slice_ == nullptr) return {view_.best, view_.choice->best};
     std::vector<const Json*> own;
     std::copy_if(view_.points.begin(), view_.points.end(), std::back_inserter(own),
                  [this](const Json* point) { return belongs(*point); });
     return view_.best_of(own);
   }
 
-  [[nodiscard]] std::string framed_text(const Json* framed) const {
+  [[nodiscard]] std::string framed_text(const Json* framed, const results::Best& by) const {
     if (slice_ == nullptr) return fmt::format("Framed: {}. ", view_.best_text());
     if (framed == nullptr) return "";
-    return fmt::format("Framed: {} with {}, {}{}. ", view_.first_words(*framed), slice_->words(),
+    return fmt::format("Framed: {} with {}, {}{}. ", view_.first_words(*framed, by), slice_->words(),
                        printed(view_.metric, view_.figure(*framed)), lossy_words(framed));
   }
 
@@ -403,7 +406,18 @@ void add_reasons(Section& s, const SweepView& view) {
   s.add(std::move(list));
 }
 
-/// The points, best first, at most so many.
+/// The paths of what objectives limit in some of the points' results.
+std::vector<std::string> limited_figures(const std::vector<const Json*>& points) {
+  std::set<std::string> keys;
+  for (const Json* point : points) {
+    const Json& measured = at(*point, {"result", "slo", "measured_s"});
+    for (const auto& [key, value] : measured.items()) keys.insert("slo.measured_s." + key);
+  }
+  return {keys.begin(), keys.end()};
+}
+
+/// The points, at most so many: the chosen one first, then by the figure; by the figure alone where an axis is given,
+/// so that no point is best.
 void add_points(Section& s, const SweepView& view) {
   constexpr std::size_t most = 60;
   const Json& points = at(view.sweep, {"points"});
@@ -412,22 +426,28 @@ void add_points(Section& s, const SweepView& view) {
       std::any_of(all_axes.begin(), all_axes.end(), [](const Json& axis) { return is_given(text(axis, {"path"})); });
   std::vector<const Json*> ranked;
   std::size_t infeasible = 0, without = 0;
-  for (const std::size_t i : results::ranked(view.contest.candidates, view.contest.order)) {
-    ranked.push_back(view.points[i]);
-  }
+  const std::vector<results::Candidate>& candidates = view.contest.candidates;
+  const std::vector<std::size_t> listed =
+      over_given ? results::by_figure(candidates, view.contest.order) : results::ranked(candidates, view.contest.order);
+  for (const std::size_t i : listed) ranked.push_back(view.points[i]);
   for (const Json& point : points) {
     if (!std::isfinite(view.figure(point))) ++(has(point, {"result"}) ? without : infeasible);
   }
   if (ranked.empty()) return;
   Table t;
-  t.title = ranked.size() > most ? fmt::format("The best {} of {} points simulated", most, ranked.size())
-                                 : fmt::format("{} simulated{}", results::counted(ranked.size(), "point"),
-                                               view.best == nullptr ? "" : ", best first");
+  t.title = ranked.size() > most ? fmt::format("The first {} of {} points simulated", most, ranked.size())
+                                 : fmt::format("{} simulated", results::counted(ranked.size(), "point"));
+  if (view.best != nullptr && ranked.size() > 1) {
+    t.title += ", " + results::order_words(candidates, view.contest.order, listed, metric_name(view.metric));
+  }
   if (infeasible > 0) t.title += fmt::format("; {} cannot be", infeasible);
   if (without > 0) t.title += fmt::format("; {} came to no {}", without, metric_name(view.metric));
   for (const Json& axis : at(view.sweep, {"axes"})) t.add({text(axis, {"path"}), true});
-  for (const char* header : {"output tokens/s", "TTFT p50", "TTFT p99", "TPOT p50", "TPOT p99"}) {
-    t.add({header, true});
+  t.add({"output tokens/s", true});
+  std::vector<results::TimeColumn> times = results::time_columns(limited_figures(ranked));
+  for (results::TimeColumn& column : times) {
+    std::replace(column.title.begin(), column.title.end(), '\n', ' ');
+    t.add({column.title, true});
   }
   const bool objectives = std::any_of(ranked.begin(), ranked.end(), [](const Json* point) {
     return number(*point, {"result", "slo", "attainment"}).has_value();
@@ -446,8 +466,8 @@ void add_points(Section& s, const SweepView& view) {
     }
     row.push_back(cell(figure_at(result, "throughput.output_tokens_per_s"),
                        half_width(result, "throughput.output_tokens_per_s"), results::figure));
-    for (const char* path : {"latency_s.ttft.p50", "latency_s.ttft.p99", "latency_s.tpot.p50", "latency_s.tpot.p99"}) {
-      row.push_back(cell(figure_at(result, path), results::seconds));
+    for (const results::TimeColumn& column : times) {
+      row.push_back(cell(figure_at(result, column.figure), results::seconds));
     }
     if (objectives) row.push_back(cell(figure_at(result, "slo.attainment"), results::percent));
     if (lossy) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <map>
 
 #include <fmt/format.h>
@@ -20,6 +21,7 @@ struct Figure {
   std::string header;
   bool numeric = true;
   std::function<Cell(const Simulated&)> of;
+  bool second = false;  ///< of the table of latencies and machines: one for all is wider than a page
 };
 
 double busiest_link(const Json& result) {
@@ -40,28 +42,51 @@ Figure metric(std::string header, std::string_view path, bool interval = false) 
           }};
 }
 
+/// The same in the second table.
+Figure second(Figure figure) {
+  figure.second = true;
+  return figure;
+}
+
 Cell output_of(const Simulated& run) {
   if (results::quality_of(run.result).lossless) return {"lossless", 1.0};
   return cell(number_or_nan(run.result, {"quality", "mean_score"}), results::figure);
 }
 
 std::vector<Figure> figures() {
-  return {metric("output tokens/s", "throughput.output_tokens_per_s", true),
-          {"output", true, output_of},
-          metric("requests/s", "throughput.requests_per_s"),
-          metric("TTFT mean", "latency_s.ttft.mean", true),
-          metric("TTFT p99", "latency_s.ttft.p99"),
-          metric("TPOT mean", "latency_s.tpot.mean", true),
-          metric("TPOT p99", "latency_s.tpot.p99"),
-          metric("gap p99", "details.round_gap_s.p99"),
-          metric("goodput, requests/s", "slo.goodput_requests_per_s"),
-          metric("within SLO", "slo.attainment"),
-          metric("accepted / round", "speculation.mean_accepted_length"),
-          metric("prefix hits", "prefix.hit_rate"),
-          metric("HBM peak", "gpu.hbm_peak_bytes"),
-          {"busiest link", true, [](const Simulated& run) { return cell(busiest_link(run.result), whole_percent); }},
-          metric("requests completed", "requests.completed"),
-          metric("refused", "requests.refused")};
+  std::vector<Figure> all{
+      metric("output tokens/s", "throughput.output_tokens_per_s", true),
+      {"output", true, output_of},
+      metric("requests/s", "throughput.requests_per_s"),
+      second(metric("TTFT mean", "latency_s.ttft.mean", true)),
+      second(metric("TTFT p99", "latency_s.ttft.p99")),
+      second(metric("TPOT mean", "latency_s.tpot.mean", true)),
+      second(metric("TPOT p99", "latency_s.tpot.p99")),
+      second(metric("gap p99", "details.round_gap_s.p99")),
+      metric("goodput, requests/s", "slo.goodput_requests_per_s"),
+      metric("within SLO", "slo.attainment"),
+      second(metric("accepted / round", "speculation.mean_accepted_length")),
+      second(metric("prefix hits", "prefix.hit_rate")),
+      second(metric("HBM peak", "gpu.hbm_peak_bytes")),
+      {"busiest link", true, [](const Simulated& run) { return cell(busiest_link(run.result), whole_percent); }, true},
+      metric("requests completed", "requests.completed"),
+      metric("refused", "requests.refused")};
+  // What objectives limit, but for the 99th of TTFT and TPOT, which are there anyway.
+  std::vector<Figure> limited;
+  for (const serving::SloMetricEntry& entry : serving::kSloMetrics) {
+    for (std::size_t p = 0; p < serving::kSloPercentiles.size(); ++p) {
+      const bool shown = (entry.metric == serving::SloMetric::ttft || entry.metric == serving::SloMetric::tpot) &&
+                         p + 1 == serving::kSloPercentiles.size();
+      const std::string path = "slo.measured_s." + serving::slo_key(entry.metric, p);
+      if (shown) continue;
+      limited.push_back({serving::slo_name({entry.metric, p, 0}), true,
+                         [path](const Simulated& run) { return cell(figure_at(run.result, path), results::seconds); },
+                         true});
+    }
+  }
+  const auto behind = std::find_if(all.begin(), all.end(), [](const Figure& f) { return f.header == "within SLO"; });
+  all.insert(std::next(behind), limited.begin(), limited.end());
+  return all;
 }
 
 /// Columns in which nobody has a figure are left out.
@@ -78,6 +103,14 @@ Table table_of(const std::vector<Simulated>& runs, std::string caption, std::vec
   return t;
 }
 
+/// Takes the columns of the second table out of these, and returns them behind the `names` first.
+std::vector<Figure> take_second(std::vector<Figure>& columns, std::size_t names) {
+  std::vector<Figure> first, second(columns.begin(), columns.begin() + static_cast<std::ptrdiff_t>(names));
+  for (Figure& column : columns) (column.second ? second : first).push_back(std::move(column));
+  columns = std::move(first);
+  return second;
+}
+
 void strengthen(Table& t, std::size_t row) {
   for (Cell& c : t.rows[row]) c.strong = true;
 }
@@ -85,12 +118,16 @@ void strengthen(Table& t, std::size_t row) {
 Prose measured(const Json& result) {
   const std::string objectives = objectives_words(result);
   const std::string method = text(result, {"details", "confidence_method"});
+  std::string itl;
+  for (const auto& [key, value] : at(result, {"slo", "measured_s"}).items()) {
+    if (key.starts_with("itl_")) itl = fmt::format(" ITL: {}.", results::kItlJudged);
+  }
   return {
       fmt::format("{} of simulated time measured. Behind a figure, half of its 95 % interval{}{}. "
                   "gap: between deliveries of tokens to a request. output: lossless, or the task score relative to "
-                  "the full KV.{}",
+                  "the full KV.{}{}",
                   results::seconds(number_or_nan(result, {"details", "measured_s"})), method.empty() ? "" : ": ",
-                  method, objectives.empty() ? "" : " within SLO: requests within " + objectives + ".")};
+                  method, objectives.empty() ? "" : " within SLO: requests within " + objectives + ".", itl)};
 }
 
 void add_comparison(Section& s, const Inputs::Compared& compared) {
@@ -107,10 +144,15 @@ void add_comparison(Section& s, const Inputs::Compared& compared) {
                                          return cell(number_or_nan(cost, {run.policy}), usd);
                                        }});
   s.add(measured(compared.results.front().result));
+  const std::vector<Figure> second = take_second(columns, 1);
   Table t = table_of(compared.results,
                      fmt::format("{}: policies, speed-up over {}", scenario_of(compared.document), baseline), columns);
   strengthen(t, chosen_of(compared));
   s.add(std::move(t));
+  t = table_of(compared.results, fmt::format("{}: latencies and machines", scenario_of(compared.document)), second);
+  strengthen(t, chosen_of(compared));
+  s.add(std::move(t));
+  s.add(Prose{results::latency_note(rivals_of(compared), !ttft.empty()) + "."});
   List left{"Policies that cannot run on this scenario", {}};
   for (const Json& l : at(compared.document, {"left_out"})) {
     left.items.push_back(fmt::format("{}: {}", text(l, {"policy"}), text(l, {"reason"})));
@@ -208,7 +250,9 @@ Section headline(const Inputs& inputs) {
     columns.insert(columns.begin(), {{"scenario", false, [](const Simulated& r) { return scenario_of(r.result); }},
                                      {"policy", false, [](const Simulated& r) { return r.policy; }}});
     s.add(measured(inputs.runs.front().result));
+    const std::vector<Figure> second = take_second(columns, 2);
     s.add(table_of(inputs.runs, "Runs", columns));
+    s.add(table_of(inputs.runs, "Runs: latencies and machines", second));
   }
   return s;
 }

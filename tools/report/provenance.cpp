@@ -356,6 +356,7 @@ Fact how_sure(const Inputs& inputs) {
     const Simulated& run = c.results[chosen_of(c)];
     Sureness& sure = all.of(c.document);
     add_model_error(sure, run);
+    add_once(sure.sentences, results::even_sentences(rivals_of(c), compared_ttft(c)));
     if (by.interval.empty()) {
       add_run(sure, run);
     } else {

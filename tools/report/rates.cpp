@@ -1,7 +1,7 @@
 // Latency and attainment against the rate of arrivals: of capacity searches, and of sweeps over the rate.
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -75,8 +75,45 @@ std::string name_of(const Json& configuration) {
 
 enum class Stage { search, confirmation, last };
 
+/// A figure of a probe.
+using FigureOf = std::function<double(const Json& probe)>;
+
+/// A time as the titles of plots have it.
+std::string full_name(serving::SloMetric metric) {
+  switch (metric) {
+    case serving::SloMetric::ttft:
+      return "Time to first token";
+    case serving::SloMetric::tpot:
+      return "Time per output token";
+    case serving::SloMetric::itl:
+      return "Largest gap between tokens of a request (ITL)";
+    case serving::SloMetric::e2e:
+      break;
+  }
+  return "Arrival to last token (E2E)";
+}
+
+/// "Time to first token, 90th percentile, against the rate".
+std::string title_of(const results::LatencyColumn& column) {
+  return fmt::format("{}, {}th percentile, against the rate", full_name(column.of.metric),
+                     serving::kSloPercentiles.at(column.of.percentile));
+}
+
+/// "TTFT p90 in s"
+std::string axis_of(const results::LatencyColumn& column) {
+  return serving::slo_name(column.of) + " in s";
+}
+
+/// "ttft-by-rate" for the first percentile of a metric, "ttft-p99-by-rate" for those after it.
+std::string id_of(const std::vector<results::LatencyColumn>& columns, std::size_t i, std::string_view format) {
+  const serving::SloMetric metric = columns[i].of.metric;
+  std::string name = serving::kSloMetrics.at(static_cast<std::size_t>(metric)).key;
+  if (i > 0 && columns[i - 1].of.metric == metric) name += "-" + serving::percentile_name(columns[i].of.percentile);
+  return fmt::format(fmt::runtime(format), name);
+}
+
 /// Probes of one configuration of that stage; `last`: of both, but between confirmed rates the confirmations alone.
-Curve curve_of(const Json& configuration, std::string label, std::string_view figure, Stage stage, bool also_given_up) {
+Curve curve_of(const Json& configuration, std::string label, const FigureOf& figure, Stage stage, bool also_given_up) {
   Curve curve{std::move(label), {}};
   std::map<double, bool> confirmed;
   for (const Json& probe : at(configuration, {"probes"})) {
@@ -86,7 +123,7 @@ Curve curve_of(const Json& configuration, std::string label, std::string_view fi
     if (stage != Stage::last && confirmation != (stage == Stage::confirmation)) continue;
     if (confirmed[rate] && !confirmation) continue;
     confirmed[rate] = confirmation;
-    curve.points[rate] = number_or_nan(probe, {figure});
+    curve.points[rate] = figure(probe);
   }
   if (stage != Stage::last) return curve;
   // Shorter runs between the confirmed rates would only add their chance to the curve.
@@ -103,7 +140,7 @@ Curve curve_of(const Json& configuration, std::string label, std::string_view fi
 }
 
 /// A curve a configuration; of a single one, a curve a stage.
-std::vector<Curve> curves_of(const Json& configurations, std::string_view figure, bool also_given_up) {
+std::vector<Curve> curves_of(const Json& configurations, const FigureOf& figure, bool also_given_up) {
   std::vector<Curve> curves;
   if (configurations.size() == 1) {
     const Json& c = configurations[0];
@@ -138,18 +175,20 @@ void add_capacity(Section& s, const Json& capacity, std::size_t index) {
     dotted += fmt::format("{}{} at {}", dotted.empty() ? ". Dotted: " : ", ", name_of(c), at_rate);
   }
   knee += dotted;
-  const auto draw = [&](RateLook look, std::string_view figure, bool also_given_up) {
+  const auto draw = [&](RateLook look, const FigureOf& figure, bool also_given_up) {
     const std::vector<Curve> curves = curves_of(configurations, figure, also_given_up);
     look.rules = knees;
     look.x_title = fmt::format("{} on one replica", planner::capacity::words_of(load));
     if (auto plot = against_rate(curves, std::move(look))) s.add(std::move(*plot));
   };
-  const auto objective = [&](std::string_view key, std::string_view name) {
+  const auto objective = [&](const results::LatencyColumn& column) {
     std::vector<plot::Zone> zones;
-    // The 99th percentile is what is asked for only where 99 % of the requests are.
-    constexpr double p99 = 0.99;
-    if (const auto limit = number(capacity, {"slo", key}); limit && (!target || std::fabs(*target - p99) < 1e-9)) {
-      zones.push_back({*limit, true, fmt::format("{} objective missed: above {}", name, results::seconds(*limit))});
+    // A percentile is what is asked for only where its share of the requests is.
+    const double share = serving::slo_share(column.of.percentile);
+    if (column.limited && (!target || std::fabs(*target - share) < 1e-9)) {
+      const char* name = serving::kSloMetrics.at(static_cast<std::size_t>(column.of.metric)).name;
+      zones.push_back({column.of.limit_s, true,
+                       fmt::format("{} objective missed: above {}", name, results::seconds(column.of.limit_s))});
     }
     return zones;
   };
@@ -165,43 +204,40 @@ void add_capacity(Section& s, const Json& capacity, std::size_t index) {
     for (const Json& probe : at(c, {"probes"})) floor = std::min(floor, number(probe, {"lower"}).value_or(1));
   }
   constexpr double below = 0.25;  // of what lies between the least share and all
-  draw({.id = numbered("attainment-by-rate", index),
-        .title = "Share of requests within all objectives, at least",
-        .caption = fmt::format("The lower end of its interval (one-sided, {}), {}.{} {}. Every rate that was probed.",
-                               results::percent(number_or_nan(capacity, {"confidence"})),
-                               target ? "which is what a rate is judged by: shaded, it fails"
-                                      : "of all objectives at once; a rate is judged by each percentile of them",
-                               queue_judged ? " No objective has the wait in it, so that a rate fails, too, where more "
-                                              "requests come than are served and the queue grows to the end."
-                                            : "",
-                               knee),
-        .x_title = {},
-        .y_title = "share within objectives, at least",
-        .print = at_least,
-        .y_scale = plot::ScaleKind::linear,
-        .y_least = std::max(0.0, floor - below * (1 - floor)),
-        .y_most = 1.0,
-        .zones = failing},
-       "lower", true);
-  const std::vector<plot::Zone> ttft = objective("ttft_p99_s", "TTFT"), tpot = objective("tpot_p99_s", "TPOT");
-  const auto caption = [&knee](const std::vector<plot::Zone>& zones) {
-    return fmt::format("{}.{} Probes that were given up are left out.", knee,
-                       zones.empty() ? "" : " Shaded: missed by more than 1 % of the requests.");
-  };
-  draw({.id = numbered("ttft-by-rate", index),
-        .title = "Time to first token, 99th percentile, against the rate",
-        .caption = caption(ttft),
-        .x_title = {},
-        .y_title = "TTFT p99 in s",
-        .zones = ttft},
-       "ttft_p99_s", false);
-  draw({.id = numbered("tpot-by-rate", index),
-        .title = "Time per output token, 99th percentile, against the rate",
-        .caption = caption(tpot),
-        .x_title = {},
-        .y_title = "TPOT p99 in s",
-        .zones = tpot},
-       "tpot_p99_s", false);
+  draw(
+      {.id = numbered("attainment-by-rate", index),
+       .title = "Share of requests within all objectives, at least",
+       .caption = fmt::format("The lower end of its interval (one-sided, {}), {}.{} {}. Every rate that was probed.",
+                              results::percent(number_or_nan(capacity, {"confidence"})),
+                              target ? "which is what a rate is judged by: shaded, it fails"
+                                     : "of all objectives at once; a rate is judged by each percentile of them",
+                              queue_judged ? " No objective has the wait in it, so that a rate fails, too, where more "
+                                             "requests come than are served and the queue grows to the end."
+                                           : "",
+                              knee),
+       .x_title = {},
+       .y_title = "share within objectives, at least",
+       .print = at_least,
+       .y_scale = plot::ScaleKind::linear,
+       .y_least = std::max(0.0, floor - below * (1 - floor)),
+       .y_most = 1.0,
+       .zones = failing},
+      [](const Json& probe) { return number_or_nan(probe, {"lower"}); }, true);
+  const std::vector<results::LatencyColumn> columns = results::latency_columns(searched_objectives(capacity));
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const results::LatencyColumn& column = columns[i];
+    const std::vector<plot::Zone> zones = objective(column);
+    const std::string shaded = fmt::format(" Shaded: missed by more than {} % of the requests.",
+                                           100 - serving::kSloPercentiles.at(column.of.percentile));
+    draw(
+        {.id = numbered(id_of(columns, i, "{}-by-rate"), index),
+         .title = title_of(column),
+         .caption = fmt::format("{}.{} Probes that were given up are left out.", knee, zones.empty() ? "" : shaded),
+         .x_title = {},
+         .y_title = axis_of(column),
+         .zones = zones},
+        [&column](const Json& probe) { return time_of_column(probe, column); }, false);
+  }
 }
 
 bool is_rate(std::string_view path) {
@@ -230,6 +266,15 @@ std::optional<double> knee_of(const std::map<double, const Json*>& results, bool
   return knee;
 }
 
+/// The time of a column in a result. ITL is limited of each request's largest gap, which results have of objectives
+/// alone.
+double swept_time(const Json& result, const results::LatencyColumn& column) {
+  const double limited = figure_at(result, "slo.measured_s." + column.key);
+  if (std::isfinite(limited) || column.of.metric == serving::SloMetric::itl) return limited;
+  const char* metric = serving::kSloMetrics.at(static_cast<std::size_t>(column.of.metric)).key;
+  return figure_at(result, fmt::format("latency_s.{}.{}", metric, serving::percentile_name(column.of.percentile)));
+}
+
 /// `drawn`: of how many axes there are plots already, for their ids.
 void add_sweep(Section& s, const Json& sweep, std::size_t& drawn) {
   const Json& axes = at(sweep, {"axes"});
@@ -246,7 +291,8 @@ void add_sweep(Section& s, const Json& sweep, std::size_t& drawn) {
     }
     const bool varied = std::any_of(axes.begin(), axes.end(),
                                     [](const Json& one) { return results::is_objective(text(one, {"path"})); });
-    const Objectives objectives = varied ? Objectives{} : objectives_of(sweep);
+    const std::vector<results::LatencyColumn> columns =
+        results::latency_columns(varied ? std::vector<serving::SloObjective>{} : objectives_of(sweep));
     const bool with_objectives = !objectives_words(sweep).empty();
     std::vector<plot::Rule> knees;
     if (by_label.size() == 1) {
@@ -257,7 +303,6 @@ void add_sweep(Section& s, const Json& sweep, std::size_t& drawn) {
              fmt::format("{}{}{}", last ? "no knee up to " : "knee: ", results::figure(*knee), rates.unit)});
       }
     }
-    const std::string shaded = objectives.ttft_s || objectives.tpot_s ? "Shaded: the objective is missed. " : "";
     std::string knee =
         with_objectives ? "99 % of the requests meet all objectives" : "at least 95 % of what arrives is completed";
     const Json& points = at(sweep, {"points"});
@@ -266,37 +311,26 @@ void add_sweep(Section& s, const Json& sweep, std::size_t& drawn) {
         })) {
       knee += ", slo.quality_floor is reached";
     }
-    const std::string caption = shaded + (by_label.size() == 1 ? "Knee: the highest rate swept up to which " + knee +
-                                                                     ", and no queue grows to the end."
-                                                               : std::string());
-    struct Metric {
-      const char* id;
-      const char* path;
-      const char* title;
-      const char* y_title;
-      std::optional<double> objective;
-    };
-    const std::array<Metric, 2> metrics{
-        {{"swept-ttft", "latency_s.ttft.p99", "Time to first token, 99th percentile, against the rate", "TTFT p99 in s",
-          objectives.ttft_s},
-         {"swept-tpot", "latency_s.tpot.p99", "Time per output token, 99th percentile, against the rate",
-          "TPOT p99 in s", objectives.tpot_s}}};
-    for (const Metric& metric : metrics) {
+    const std::string caption =
+        (by_label.size() == 1 ? "Knee: the highest rate swept up to which " + knee + ", and no queue grows to the end."
+                              : std::string());
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const results::LatencyColumn& column = columns[i];
       std::vector<Curve> curves;
       for (const auto& [label, results_at] : by_label) {
         Curve curve{label, {}};
-        for (const auto& [rate, result] : results_at) curve.points[rate] = figure_at(*result, metric.path);
+        for (const auto& [rate, result] : results_at) curve.points[rate] = swept_time(*result, column);
         curves.push_back(std::move(curve));
       }
-      RateLook look{.id = numbered(metric.id, drawn),
-                    .title = metric.title,
-                    .caption = caption,
+      RateLook look{.id = numbered(id_of(columns, i, "swept-{}"), drawn),
+                    .title = title_of(column),
+                    .caption = (column.limited ? "Shaded: the objective is missed. " : "") + caption,
                     .x_title = fmt::format("{}{}", path, rates.unit.empty() ? "" : " in " + rates.unit),
-                    .y_title = metric.y_title,
+                    .y_title = axis_of(column),
                     .rules = knees};
-      if (metric.objective) {
+      if (column.limited) {
         look.zones.push_back(
-            {*metric.objective, true, fmt::format("objective missed: above {}", results::seconds(*metric.objective))});
+            {column.of.limit_s, true, fmt::format("objective missed: above {}", results::seconds(column.of.limit_s))});
       }
       if (auto plot = against_rate(curves, std::move(look))) s.add(std::move(*plot));
     }

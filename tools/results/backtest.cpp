@@ -13,6 +13,7 @@
 #include "tools/results/documents.h"
 #include "tools/results/numbers.h"
 #include "tools/results/stated_error.h"
+#include "tools/results/time_account.h"
 
 namespace kvsim::results {
 namespace {
@@ -49,16 +50,13 @@ auto point_count(std::int64_t planner::backtest::ServingPoint::*number) {
   return [number](const BacktestPoint& p) { return p.point.*number; };
 }
 
-/// What takes most of the GPUs' time, with its share; lack of memory beside it, and the thread that tokenises, which is
+/// What the GPUs' time went to, with its shares; lack of memory beside it, and the thread that tokenises, which is
 /// what binds where it never rests.
 std::string what_binds(const BacktestPoint& p) {
   if (!p.predicted) return "";
   const Prediction& of = *p.predicted;
-  const bool memory = of.memory_bandwidth >= of.compute;
-  std::string words =
-      fmt::format("{} {}", memory ? "memory bandwidth" : "compute", percent(memory ? of.memory_bandwidth : of.compute));
+  std::string words = bound_words(of.bound_by);
   constexpr double kWorthSaying = 0.05;
-  if (of.overhead >= kWorthSaying) words += fmt::format(", overhead {}", percent(of.overhead));
   if (of.memory_short >= kWorthSaying) words += fmt::format(", KV memory full {}", percent(of.memory_short));
   constexpr double kHalf = 0.5;
   if (of.tokeniser_busy >= serving::kNeverRests) {
@@ -113,24 +111,33 @@ const Fields<BacktestPoint>& figure_fields() {
        {kTokensPerS, "output tokens over the time from the first request to the last token"},
        predicted_figure(&Prediction::output_tokens_per_s)},
       {"throughput_error", {kShare, "predicted / measured - 1"}, &BacktestPoint::throughput_error},
-      {"memory_bandwidth",
-       {kShare, "share of the GPUs' time whose length memory bandwidth decided"},
-       predicted_figure(&Prediction::memory_bandwidth)},
-      {"compute",
-       {kShare, "share of the GPUs' time whose length arithmetic decided"},
-       predicted_figure(&Prediction::compute)},
-      {"overhead",
-       {kShare, "share of the GPUs' time that iterations take beside their kernels: scheduling, sampling, launching"},
-       predicted_figure(&Prediction::overhead)},
       {"memory_short",
        {kShare, "share of the GPUs' time in which a request waited for GPU memory"},
        predicted_figure(&Prediction::memory_short)},
       {"tokeniser_busy",
        {kShare, "share of the time in which the thread that turns prompts into tokens was at work"},
        predicted_figure(&Prediction::tokeniser_busy)},
-      {"preemptions",
-       {kCount, "requests that lost their KV and came again"},
-       [](const BacktestPoint& p) { return p.predicted ? std::optional(p.predicted->preemptions) : std::nullopt; }},
+      {"preemptions", {kCount, "requests that lost their KV and came again"}, [](const BacktestPoint& p) {
+         return p.predicted ? std::optional(p.predicted->preemptions) : std::nullopt;
+       }}};
+  return fields;
+}
+
+/// What the time of the GPUs went to: a column a part of the account.
+Fields<BacktestPoint> bound_fields() {
+  Fields<BacktestPoint> fields;
+  for (const serving::TimePartName& part : serving::kTimeParts) {
+    fields.push_back({fmt::format("bound_by_{}", part.key),
+                      {kShare, fmt::format("share of the GPUs' time {}", part.time)},
+                      [&part](const BacktestPoint& p) {
+                        return p.predicted ? std::optional((p.predicted->bound_by.*part.part).share) : std::nullopt;
+                      }});
+  }
+  return fields;
+}
+
+const Fields<BacktestPoint>& scope_fields() {
+  static const Fields<BacktestPoint> fields{
       {"out_of_scope", {kText, "why it was not simulated; empty: it was"}, &BacktestPoint::out_of_scope},
       {"detail", {kText, "the same more precisely"}, &BacktestPoint::detail}};
   return fields;
@@ -140,6 +147,8 @@ const Fields<BacktestPoint>& point_fields() {
   static const Fields<BacktestPoint> all = [] {
     Fields<BacktestPoint> fields = identity_fields();
     append(fields, figure_fields());
+    append(fields, bound_fields());
+    append(fields, scope_fields());
     return fields;
   }();
   return all;

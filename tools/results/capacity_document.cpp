@@ -56,9 +56,23 @@ const Fields<planner::capacity::JudgedDemand>& demand_fields() {
   return fields;
 }
 
+/// The percentile of each objective in a run, by its key.
+Json limited_times(const Configuration& c, const Probe& probe) {
+  Json times = Json::object();
+  const std::vector<serving::SloObjective> objectives = c.scenario.serving.slo.objectives();
+  for (std::size_t i = 0; i < objectives.size(); ++i) {
+    const double seconds = i < probe.limited_s.size() ? probe.limited_s[i] : kNone;
+    const std::string key = serving::slo_key(objectives[i].metric, objectives[i].percentile);
+    times[key] = std::isfinite(seconds) ? Json(seconds) : Json(nullptr);
+  }
+  return times;
+}
+
 struct ProbeRow {
   const Probe* probe = nullptr;
-  double replicas = 1;
+  const Configuration* of = nullptr;
+
+  [[nodiscard]] double replicas() const { return static_cast<double>(of->scenario.serving.cluster.replicas); }
 };
 
 template <class Get>
@@ -68,7 +82,7 @@ auto of_probe(Get get) {
 
 std::vector<ProbeRow> probes_of(const Configuration& c) {
   std::vector<ProbeRow> rows;
-  for (const Probe& p : c.probes) rows.push_back({&p, static_cast<double>(c.scenario.serving.cluster.replicas)});
+  for (const Probe& p : c.probes) rows.push_back({&p, &c});
   return rows;
 }
 
@@ -100,7 +114,7 @@ const Fields<ProbeRow>& probe_fields() {
        of_probe(&Probe::given_up)},
       {"tokens_per_s",
        {kTokensPerS, kHigher, "output tokens of one replica"},
-       [](const ProbeRow& row) { return row.probe->tokens_per_s / row.replicas; },
+       [](const ProbeRow& row) { return row.probe->tokens_per_s / row.replicas(); },
        "no time was measured"},
       {"ttft_p99_s",
        {kSeconds, kLower, "99th percentile of the time to the first token"},
@@ -109,7 +123,12 @@ const Fields<ProbeRow>& probe_fields() {
       {"tpot_p99_s",
        {kSeconds, kLower, "99th percentile of the time per output token"},
        of_probe(&Probe::tpot_p99_s),
-       kProbeNoTpot}};
+       kProbeNoTpot},
+      Field<ProbeRow>::values("measured_s.*",
+                              {kSeconds, kLower,
+                               "of finished requests the percentile that an objective limits; itl: of each one's "
+                               "largest gap"},
+                              [](const ProbeRow& row) { return limited_times(*row.of, *row.probe); })};
   return fields;
 }
 
@@ -158,19 +177,6 @@ const Fields<TierAtRate>& tier_fields() {
        {kTruth, "whether it had never been full and went on growing while it was judged"},
        [](const TierAtRate& t) { return t.fill.filling(); }}};
   return fields;
-}
-
-/// The percentile of each objective, by its key.
-Json limited_times(const Configuration& c) {
-  Json times = Json::object();
-  const std::vector<serving::SloObjective> objectives = c.scenario.serving.slo.objectives();
-  for (std::size_t i = 0; i < objectives.size(); ++i) {
-    const std::vector<double>& limited_s = c.sustained()->limited_s;
-    const double seconds = i < limited_s.size() ? limited_s[i] : kNone;
-    const std::string key = serving::slo_key(objectives[i].metric, objectives[i].percentile);
-    times[key] = std::isfinite(seconds) ? Json(seconds) : Json(nullptr);
-  }
-  return times;
 }
 
 Json varied_sizes(const Configuration& c) {
@@ -250,7 +256,7 @@ std::vector<ConfigurationPart> configuration_parts() {
         Of::values("measured_s.*",
                    {kSeconds, kLower,
                     "of finished requests the percentile that an objective limits; itl: of each one's largest gap"},
-                   limited_times),
+                   [](const Configuration& c) { return limited_times(c, *c.sustained()); }),
         {"rate_with_model_error",
          {kRequestsPerS, kHigher,
           "the rate (of what `load` says) that one replica sustains in spite of what "

@@ -8,6 +8,7 @@
 #include "sim/serving/simulation.h"
 #include "tools/results/capacity.h"
 #include "tools/results/provenance.h"
+#include "tools/results/scenario_words.h"
 #include "tools/results/time_account.h"
 
 namespace kvsim::results {
@@ -105,30 +106,19 @@ Table sustained_table(std::string title, const Fields<Configuration>& fields, co
 
 /// Returns the fields with the percentiles that objectives limit, each named after its objective, in place of the 99th.
 Fields<Configuration> with_objectives(const Fields<Configuration>& fields, const serving::SloConfig& slo) {
-  constexpr std::size_t kBeside = 2;  // whose names fit on one line
-  const std::vector<serving::SloObjective> objectives = slo.objectives();
   Fields<Configuration> all;
-  const auto add = [&](serving::SloMetric metric) {
-    for (std::size_t i = 0; i < objectives.size(); ++i) {
-      if (objectives[i].metric != metric) continue;
-      all.push_back(
-          {kOnPages, serving::slo_name(objectives[i], objectives.size() > kBeside ? '\n' : ' '),
-           at_rate([i](const auto&, const Probe& p) { return i < p.limited_s.size() ? p.limited_s[i] : kNone; }),
-           seconds});
-    }
-  };
   for (const Field<Configuration>& field : fields) {
     const bool ttft = field.key == "ttft_p99_s", tpot = field.key == "tpot_p99_s";
-    const serving::SloMetric metric = ttft ? serving::SloMetric::ttft : serving::SloMetric::tpot;
-    if (!ttft && !tpot) {
-      all.push_back(field);
-      continue;
-    }
-    add(metric);
-    if (!slo.limits(metric) && objectives.size() <= kBeside) all.push_back(field);
-    if (tpot) {
-      add(serving::SloMetric::itl);
-      add(serving::SloMetric::e2e);
+    if (!ttft && !tpot) all.push_back(field);
+    if (!ttft && !tpot) continue;
+    for (const LatencyColumn& column : latency_columns(slo.objectives())) {
+      if ((column.of.metric == serving::SloMetric::ttft) != ttft) continue;  // the others stand behind TPOT
+      if (!column.limited && column.key + "_s" == field.key) all.push_back(field);
+      if (!column.limited) continue;
+      const auto limited = [i = column.objective](const auto&, const Probe& p) {
+        return i < p.limited_s.size() ? p.limited_s[i] : kNone;
+      };
+      all.push_back({kOnPages, column.title, at_rate(limited), seconds});
     }
   }
   return all;

@@ -534,7 +534,7 @@ std::vector<std::pair<std::string, std::string>> capacity_definitions(const Capa
     list.emplace_back("percentiles", kSketched);
   }
   if (first.scenario.serving.slo.limits(serving::SloMetric::itl)) {
-    list.emplace_back("ITL", "each request's largest gap between two tokens is judged, not the gaps of all requests");
+    list.emplace_back("ITL", kItlJudged);
   }
   if (plan.request.rate) {
     list.emplace_back(

@@ -40,6 +40,21 @@ bool even(const Candidate& a, const Candidate& best, const Order& order) {
          apart <= order.tie * std::abs(best.value);
 }
 
+/// "cheapest", "simplest".
+const char* superlative(TieBreak by) {
+  return by == TieBreak::cheaper ? "cheapest" : by == TieBreak::simpler ? "simplest" : "first";
+}
+
+/// "cheapest"; "first of the cheapest": what the chosen one is among those that are even; empty where nothing tells
+/// them apart.
+std::string among_even(const Best& best) {
+  if (best.by == TieBreak::first && best.over_even != TieBreak::none) {
+    return fmt::format("first of the {}", superlative(best.over_even));
+  }
+  const TieBreak is = best.by == TieBreak::none ? best.over_even : best.by;
+  return is == TieBreak::none ? "" : superlative(is);
+}
+
 /// Leaves the cheapest of those that are even, where all have a price.
 void keep_cheapest(const std::vector<Candidate>& all, std::vector<std::size_t>& tied) {
   double least = std::numeric_limits<double>::infinity();
@@ -69,13 +84,17 @@ std::optional<Best> best_where(const std::vector<Candidate>& all, const Order& o
                 : order.tie > 0    ? fmt::format("within {:g} %", order.tie * 100)
                                    : "as printed";
   keep_cheapest(all, tied);
-  const bool cheaper = tied.size() < best.even.size();
-  best.chosen = *std::min_element(
-      tied.begin(), tied.end(), [&all](std::size_t a, std::size_t b) { return all[a].complexity < all[b].complexity; });
+  const auto simpler = [&all](std::size_t a, std::size_t b) { return all[a].complexity < all[b].complexity; };
+  best.chosen = *std::min_element(tied.begin(), tied.end(), simpler);
+  if (tied.size() < best.even.size()) {
+    best.over_even = TieBreak::cheaper;
+  } else if (std::any_of(tied.begin(), tied.end(), [&](std::size_t i) { return simpler(best.chosen, i); })) {
+    best.over_even = TieBreak::simpler;
+  }
   std::erase(best.even, best.chosen);
   if (best.chosen != *top) {
-    const bool top_left = std::find(tied.begin(), tied.end(), *top) == tied.end();
-    best.by = cheaper && top_left ? TieBreak::cheaper : TieBreak::simpler;
+    const bool dearer = std::find(tied.begin(), tied.end(), *top) == tied.end();
+    best.by = dearer ? TieBreak::cheaper : simpler(best.chosen, *top) ? TieBreak::simpler : TieBreak::first;
   }
   return best;
 }
@@ -185,7 +204,7 @@ std::optional<Choice> choose(const std::vector<Candidate>& all, const Order& ord
   return Choice{*best.all, ""};
 }
 
-std::vector<std::size_t> ranked(const std::vector<Candidate>& all, const Order& order) {
+std::vector<std::size_t> by_figure(const std::vector<Candidate>& all, const Order& order) {
   std::vector<std::size_t> rows;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (std::isfinite(all[i].value)) rows.push_back(i);
@@ -194,6 +213,11 @@ std::vector<std::size_t> ranked(const std::vector<Candidate>& all, const Order& 
     if (all[a].behind != all[b].behind) return all[a].behind < all[b].behind;
     return order.better(all[a].value, all[b].value);
   });
+  return rows;
+}
+
+std::vector<std::size_t> ranked(const std::vector<Candidate>& all, const Order& order) {
+  std::vector<std::size_t> rows = by_figure(all, order);
   if (const auto choice = choose(all, order)) {
     const auto chosen = std::find(rows.begin(), rows.end(), choice->best.chosen);
     std::rotate(rows.begin(), chosen, std::next(chosen));
@@ -203,16 +227,56 @@ std::vector<std::size_t> ranked(const std::vector<Candidate>& all, const Order& 
 
 std::string rule_words(const Best& best) {
   if (best.by == TieBreak::none) return "best";
-  return fmt::format("{} of {} even ones", best.by == TieBreak::cheaper ? "cheapest" : "simplest",
-                     best.even.size() + 1);
+  return fmt::format("{} of {} even ones", among_even(best), best.even.size() + 1);
+}
+
+bool none_chosen(const Best& best, std::size_t candidates) {
+  return candidates > 1 && best.even.size() + 1 == candidates && best.over_even == TieBreak::none;
+}
+
+std::string order_words(const std::vector<Candidate>& all, const Order& order, const std::vector<std::size_t>& listed,
+                        std::string_view figure) {
+  const std::vector<std::size_t> sorted = by_figure(all, order);
+  std::string words = fmt::format("by the {} {}", order.less ? "lowest" : "highest", figure);
+  if (!listed.empty() && listed.front() != sorted.front()) words = "the chosen one first, then " + words;
+  const bool some_behind = !sorted.empty() && all[sorted.front()].behind != all[sorted.back()].behind;
+  return words + (some_behind ? ", what misses more of what is asked for last" : "");
+}
+
+PassedOver passed_over(const std::vector<Candidate>& all, const Order& order, const Choice& choice) {
+  const Candidate& chosen = all[choice.best.chosen];
+  const Shortfall& own = chosen.behind;
+  const std::vector<std::size_t>& even = choice.best.even;
+  PassedOver passed;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Shortfall& s = all[i].behind;
+    const bool apart = std::find(even.begin(), even.end(), i) == even.end();
+    if (!apart || !std::isfinite(all[i].value) || !order.better(all[i].value, chosen.value)) continue;
+    passed.unsteady = passed.unsteady || (s.unsteady && !own.unsteady);
+    passed.unfinished = passed.unfinished || (s.missed >= 1 && own.missed < 1);
+    if (s.unsteady != own.unsteady) continue;
+    passed.below_floor = passed.below_floor || (s.below_floor > 0 && own.below_floor <= 0);
+    if (s.below_floor != own.below_floor) continue;
+    passed.missed = passed.missed || (s.missed > 0 && own.missed <= 0);
+    passed.lossy = passed.lossy || (s == own && !choice.quality.empty());
+  }
+  return passed;
+}
+
+std::string passed_over_words(const std::vector<Candidate>& all, const Order& order, const Choice& choice, bool asks) {
+  const PassedOver passed = passed_over(all, order, choice);
+  std::string words = passed.lossy ? " " + choice.quality : "";
+  if (passed.below_floor) words += " that reaches slo.quality_floor";
+  const bool met = passed.missed && asks;
+  if (met) words += fmt::format("{} meets the objectives", passed.below_floor ? " and" : " that");
+  if (passed.unfinished && !met) words += " at which requests finished";
+  return words + (passed.unsteady ? " in a steady state" : "");
 }
 
 std::string even_words(const Best& best, const std::string& even) {
   if (best.even.empty()) return {};
   std::string said = fmt::format("even with it, {}: {}", best.within, even);
-  if (best.by != TieBreak::none) {
-    said += fmt::format("; of these it is the {}", best.by == TieBreak::cheaper ? "cheapest" : "simplest");
-  }
+  if (const std::string is = among_even(best); !is.empty()) said += fmt::format("; of these it is the {}", is);
   return said;
 }
 

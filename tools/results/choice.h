@@ -73,16 +73,17 @@ struct Order {
   [[nodiscard]] bool by_quality(const std::vector<Candidate>& candidates) const;
 };
 
-/// The property that decided among those that are even.
-enum class TieBreak : std::uint8_t { none, cheaper, simpler };
+/// The property that decided among those that are even; first: they are as cheap and as simple, and it comes first.
+enum class TieBreak : std::uint8_t { none, cheaper, simpler, first };
 
 /// The best of some candidates.
 struct Best {
   std::size_t chosen = 0;
-  std::vector<std::size_t> even;  ///< the others that are not told from the best of them, ascending
-  TieBreak by = TieBreak::none;   ///< none: it is the first by its value, too
-  bool with_interval = false;     ///< of the best value
-  std::string within{};           ///< what does not tell them apart: "within the 95 % intervals"
+  std::vector<std::size_t> even;        ///< the others that are not told from the best of them, ascending
+  TieBreak by = TieBreak::none;         ///< why it goes before the best value; none: it has that itself
+  TieBreak over_even = TieBreak::none;  ///< cheaper or simpler: what it is, other than some that are even with it
+  bool with_interval = false;           ///< of the best value
+  std::string within{};                 ///< what does not tell them apart: "within the 95 % intervals"
 };
 
 /// The best of those that compete, by which quality is asked for. None: nobody has the figure.
@@ -113,11 +114,38 @@ struct Choice {
 [[nodiscard]] std::vector<std::pair<std::string, std::size_t>> other_qualities(const std::vector<Candidate>& candidates,
                                                                                const Order& order);
 
-/// All that have the figure: the chosen one, then the others by how far they are behind and by their figure.
+/// All that have the figure, by how far they are behind, then by their figure.
+[[nodiscard]] std::vector<std::size_t> by_figure(const std::vector<Candidate>& candidates, const Order& order);
+
+/// The chosen one, then the others in the order of by_figure().
 [[nodiscard]] std::vector<std::size_t> ranked(const std::vector<Candidate>& candidates, const Order& order);
 
-/// The rule that chose: "best", "cheapest of 4 even ones", "simplest of 4 even ones".
+/// How a list is ordered: "the chosen one first, then by the highest output tokens/s" of ranked(), where by_figure()
+/// has another first, else "by the highest output tokens/s". `figure`: the name of the value.
+[[nodiscard]] std::string order_words(const std::vector<Candidate>& candidates, const Order& order,
+                                      const std::vector<std::size_t>& listed, std::string_view figure);
+
+/// The rule that chose: "best", "cheapest of 4 even ones", "simplest of 4 even ones", "first of 4 even ones".
 [[nodiscard]] std::string rule_words(const Best& best);
+
+/// Whether nothing was chosen: all of so many candidates are even, and none is cheaper or simpler than another.
+[[nodiscard]] bool none_chosen(const Best& best, std::size_t candidates);
+
+/// Why candidates with a better figure than the chosen one's, which are not even with it, were passed over.
+struct PassedOver {
+  bool unsteady = false;     ///< some are in no steady state
+  bool below_floor = false;  ///< some are below slo.quality_floor, or not known to reach it
+  bool missed = false;       ///< some miss the objectives that the chosen one meets
+  bool unfinished = false;   ///< of some no request finished
+  bool lossy = false;        ///< the outputs of some lose more
+};
+[[nodiscard]] PassedOver passed_over(const std::vector<Candidate>& candidates, const Order& order,
+                                     const Choice& choice);
+
+/// " with lossless output that meets the objectives in a steady state": what sets the chosen one apart from those that
+/// were passed over; empty where none was. `asks`: whether there are objectives.
+[[nodiscard]] std::string passed_over_words(const std::vector<Candidate>& candidates, const Order& order,
+                                            const Choice& choice, bool asks);
 
 /// "even with it, within the 95 % intervals: points 4, 10; of these it is the cheapest"; empty where nothing is.
 /// `even`: their names as one text.

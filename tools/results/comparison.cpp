@@ -13,6 +13,7 @@
 #include "tools/results/result_document.h"
 #include "tools/results/run_page.h"
 #include "tools/results/scenario_words.h"
+#include "tools/results/time_account.h"
 
 namespace kvsim::results {
 namespace {
@@ -232,30 +233,6 @@ std::vector<std::string> mark_notes(const std::vector<std::vector<Mark>>& marks)
   return {note};
 }
 
-/// Which requests the latencies are of, and whose are not compared.
-std::string latency_note(const std::vector<Outcome>& outcomes) {
-  std::vector<std::string> not_compared, unfinished;
-  for (const Outcome& o : outcomes) {
-    const serving::Measurements& m = o.result.measured;
-    if (m.refused > 0) {
-      not_compared.push_back(
-          fmt::format("{} ({} of {} requests refused)", o.policy, whole(m.refused), whole(m.arrived)));
-    } else if (!most_finished(m)) {
-      not_compared.push_back(
-          fmt::format("{} ({} of {} requests finished)", o.policy, whole(m.completed), whole(m.arrived)));
-    } else if (m.running > 0 && !o.scenario.workload.closed) {
-      unfinished.push_back(fmt::format("{} {} of {}", o.policy, whole(m.running), whole(m.arrived)));
-    }
-  }
-  const scenario::Scenario& first = outcomes.front().scenario;
-  const bool ttft_only = first.serving.placement || first.workload.chunks;
-  std::string note =
-      fmt::format("{}: of requests that finished in the measured time", ttft_only ? "TTFT" : "TTFT, TPOT");
-  if (!not_compared.empty()) note += fmt::format("; latencies not compared: {}", fmt::join(not_compared, ", "));
-  if (!unfinished.empty()) note += fmt::format("; unfinished at the end of the run: {}", fmt::join(unfinished, ", "));
-  return note;
-}
-
 /// "full_kv (remote)": pools without an iteration in the measured time.
 std::vector<std::string> idle_pools(const std::vector<Outcome>& outcomes) {
   std::vector<std::string> idle;
@@ -270,8 +247,20 @@ std::vector<std::string> idle_pools(const std::vector<Outcome>& outcomes) {
 List columns_list(const Comparison& comparison, const std::vector<std::vector<Mark>>& marks) {
   List list{"Columns", mark_notes(marks)};
   for (std::string& note : column_notes(comparison)) list.items.push_back(std::move(note));
-  list.items.push_back(latency_note(comparison.outcomes));
-  const bool by_node = node_price(comparison.outcomes.front().scenario.serving.cluster).has_value();
+  const scenario::Scenario& first = comparison.outcomes.front().scenario;
+  list.items.push_back(
+      latency_note(rivals_of(comparison.outcomes), first.serving.placement.has_value() || first.workload.chunks));
+  if (first.serving.slo.limits(serving::SloMetric::itl)) {
+    list.items.push_back(fmt::format("ITL: {}", kItlJudged));
+  }
+  std::vector<std::pair<std::string, double>> launched;
+  for (const Outcome& o : comparison.outcomes) {
+    const serving::Measurements& m = o.result.measured;
+    launched.emplace_back(o.policy,
+                          static_cast<double>(m.launched_iterations) / static_cast<double>(m.iteration_s.count()));
+  }
+  if (std::string words = launched_words(std::move(launched)); !words.empty()) list.items.push_back(std::move(words));
+  const bool by_node = node_price(first.serving.cluster).has_value();
   std::string price = fmt::format("$ per 1M: USD per million output tokens, at the {} below",
                                   by_node ? "price of a node" : "rent and the price of memory");
   if (const auto idle = idle_pools(comparison.outcomes); !idle.empty()) {
@@ -303,6 +292,39 @@ List prices(const Comparison& comparison) {
 }
 
 }  // namespace
+
+std::vector<Rival> rivals_of(const std::vector<Outcome>& outcomes) {
+  const std::vector<Competitor> rows = competitors_of(outcomes);
+  std::vector<Rival> rivals;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const Outcome& o = outcomes[i];
+    const serving::Measurements& m = o.result.measured;
+    rivals.push_back({o.policy.empty() ? o.scenario.name : o.policy, rows[i], m.arrived, m.completed, m.refused,
+                      m.running, most_finished(m), o.scenario.workload.closed.has_value(),
+                      [&o](std::string_view path) { return Figures(o).at(path); }});
+  }
+  return rivals;
+}
+
+std::string latency_note(const std::vector<Rival>& rivals, bool ttft_only) {
+  std::vector<std::string> not_compared, unfinished;
+  for (const Rival& r : rivals) {
+    if (r.refused > 0) {
+      not_compared.push_back(
+          fmt::format("{} ({} of {} requests refused)", r.policy, whole(r.refused), whole(r.arrived)));
+    } else if (!r.most_finished) {
+      not_compared.push_back(
+          fmt::format("{} ({} of {} requests finished)", r.policy, whole(r.completed), whole(r.arrived)));
+    } else if (r.running > 0 && !r.closed) {
+      unfinished.push_back(fmt::format("{} {} of {}", r.policy, whole(r.running), whole(r.arrived)));
+    }
+  }
+  std::string note =
+      fmt::format("{}: of requests that finished in the measured time", ttft_only ? "TTFT" : "TTFT, TPOT");
+  if (!not_compared.empty()) note += fmt::format("; latencies not compared: {}", fmt::join(not_compared, ", "));
+  if (!unfinished.empty()) note += fmt::format("; unfinished at the end of the run: {}", fmt::join(unfinished, ", "));
+  return note;
+}
 
 Page compare_page(const Comparison& comparison, bool timing, Labels labels) {
   const std::vector<Outcome>& outcomes = comparison.outcomes;

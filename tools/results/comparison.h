@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/prices/price_table.h"
@@ -83,6 +85,26 @@ KeyList comparison_keys();
 /// Whether the times of those requests that finished say something of all: fewer than half are the quick ones.
 [[nodiscard]] bool most_finished(const serving::Measurements& measured);
 [[nodiscard]] std::vector<Competitor> competitors_of(const std::vector<Outcome>& outcomes);
+
+/// A Rival is one of several results that stand beside each other, as far as sentences about them need it.
+struct Rival {
+  std::string policy;
+  Competitor row;
+  std::uint64_t arrived = 0, completed = 0, refused = 0, running = 0;  ///< requests of the whole run
+  bool most_finished = true;
+  bool closed = false;                                  ///< in a closed loop some always run
+  std::function<double(std::string_view path)> figure;  ///< kNone where there is none
+};
+[[nodiscard]] std::vector<Rival> rivals_of(const std::vector<Outcome>& outcomes);
+
+/// Which requests the latencies are of, and whose latencies are not compared, for most of their requests did not
+/// finish.
+[[nodiscard]] std::string latency_note(const std::vector<Rival>& rivals, bool ttft_only);
+
+/// "Even in output tokens/s, closer than 1.4x to the best: a, b": a sentence a figure in which rivals that are compared
+/// are closer than the error of the model (planner/stated_error.h). `ttft`: the path of the time to first token that is
+/// compared.
+[[nodiscard]] std::vector<std::string> even_sentences(const std::vector<Rival>& rivals, std::string_view ttft);
 
 /// USD an hour: the GPUs' rent, or that of nodes, and host memory and storage as `kvsim capacity` buys them. None where
 /// the table has no price for the GPU.

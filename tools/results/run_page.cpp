@@ -84,6 +84,7 @@ Table objectives(const serving::SloConfig& slo, const Figures& f) {
     t.rows.push_back({serving::slo_name(o), f.text("slo.measured_s.*", key), "",
                       fmt::format("limit {}{}", seconds(o.limit_s), missed ? ", missed" : "")});
   }
+  if (slo.limits(serving::SloMetric::itl)) t.rows.push_back({"ITL", "", "", std::string(kItlOf)});
   return t;
 }
 

@@ -8,6 +8,28 @@
 #include "tools/results/numbers.h"
 
 namespace kvsim::results {
+
+std::vector<LatencyColumn> latency_columns(const std::vector<serving::SloObjective>& objectives) {
+  constexpr std::size_t kBeside = 2;  // whose names fit on one line
+  constexpr std::size_t kLast = serving::kSloPercentiles.size() - 1;
+  const auto column = [](const serving::SloObjective& of, bool limited, std::size_t position, char between) {
+    return LatencyColumn{of, limited, position, serving::slo_name(of, between),
+                         serving::slo_key(of.metric, of.percentile)};
+  };
+  std::vector<LatencyColumn> all;
+  for (const serving::SloMetricEntry& metric : serving::kSloMetrics) {
+    bool any = false;
+    for (std::size_t i = 0; i < objectives.size(); ++i) {
+      if (objectives[i].metric != metric.metric) continue;
+      all.push_back(column(objectives[i], true, i, objectives.size() > kBeside ? '\n' : ' '));
+      any = true;
+    }
+    const bool usual = metric.metric == serving::SloMetric::ttft || metric.metric == serving::SloMetric::tpot;
+    if (usual && !any && objectives.size() <= kBeside) all.push_back(column({metric.metric, kLast, 0}, false, 0, ' '));
+  }
+  return all;
+}
+
 std::string_view group_word(const serving::ClusterConfig& cluster) {
   return cluster.pools ? "node" : "replica";
 }

@@ -7,6 +7,7 @@
 
 #include "planner/complexity.h"
 #include "sim/scenario/scenario.h"
+#include "sim/serving/slo.h"
 
 namespace kvsim::results {
 
@@ -60,6 +61,25 @@ using planner::stores_whole;
 
 /// "recompute" as it is called beside the reuse of chunks, "selective, rho 0.15, scored by llama-3.2-1b".
 [[nodiscard]] std::string prefill_text(const scenario::Scenario& scenario);
+
+/// What a limit of ITL is of.
+inline constexpr std::string_view kItlOf = "each request's largest gap between two tokens";
+/// How a limit of ITL is to be read.
+inline constexpr std::string_view kItlJudged =
+    "each request's largest gap between two tokens is judged, not the gaps of all requests";
+
+/// A column of a table of times: an objective's percentile with its limit, or the 99th of TTFT or TPOT, whose limit is
+/// 0.
+struct LatencyColumn {
+  serving::SloObjective of;
+  bool limited = false;       ///< an objective limits it
+  std::size_t objective = 0;  ///< its position among the objectives, where one does
+  std::string title;          ///< "TTFT p95"
+  std::string key;            ///< "ttft_p95"
+};
+/// The times that tables and plots show, by metric: the percentiles that objectives limit, in place of the 99th, and
+/// the 99th of TTFT and TPOT where nothing limits them and the table has room.
+[[nodiscard]] std::vector<LatencyColumn> latency_columns(const std::vector<serving::SloObjective>& objectives);
 
 /// What ranks, experts in parts and stages take for granted, in sentences; empty for a tensor-parallel group.
 [[nodiscard]] std::vector<std::string> parallelism_assumptions(const serving::ClusterConfig& cluster);

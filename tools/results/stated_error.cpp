@@ -22,10 +22,6 @@ using planner::FigureErrors;
 using planner::StatedError;
 using planner::StatedErrors;
 
-std::string name_of(const Outcome& outcome) {
-  return outcome.policy.empty() ? outcome.scenario.name : outcome.policy;
-}
-
 /// A figure that alternatives compete in, and the error that is of it.
 struct Compared {
   std::string key;
@@ -35,8 +31,7 @@ struct Compared {
 };
 
 /// As a comparison prints them.
-std::vector<Compared> compared(const std::vector<Outcome>& outcomes) {
-  const std::string ttft = compared_ttft(outcomes);
+std::vector<Compared> compared(const std::string& ttft) {
   return {
       {"throughput.output_tokens_per_s", "output tokens/s", &FigureErrors::e2e, false},
       {"latency_s.tpot.mean", "mean time per output token", &FigureErrors::tpot},
@@ -44,17 +39,16 @@ std::vector<Compared> compared(const std::vector<Outcome>& outcomes) {
 }
 
 /// "Even in output tokens/s, closer than 1.4x to the best: a, b"; empty where nothing is. Of what is compared alone.
-std::string even_words(const std::vector<Outcome>& outcomes, const Compared& figure) {
+std::string even_words(const std::vector<Rival>& rivals, const Compared& figure) {
   const double apart = even_below(StatedErrors::built_in(), figure.error, kErrorConfidence);
-  const std::vector<Competitor> rows = competitors_of(outcomes);
   const bool less = less_is_better(figure.key);
   std::vector<std::pair<double, std::string>> values;
   double best = 0;
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    const double v = Figures(outcomes[i]).at(figure.key);
-    if (!std::isfinite(v) || !(v > 0) || !rows[i].served || (figure.latency && !rows[i].all_finished)) continue;
+  for (const Rival& r : rivals) {
+    const double v = r.figure(figure.key);
+    if (!std::isfinite(v) || !(v > 0) || !r.row.served || (figure.latency && !r.row.all_finished)) continue;
     if (best == 0 || (less ? v < best : v > best)) best = v;
-    values.emplace_back(v, name_of(outcomes[i]));
+    values.emplace_back(v, r.policy);
   }
   std::vector<std::string> even;
   for (auto& [v, name] : values) {
@@ -81,6 +75,14 @@ Metrics interval_metrics(const std::string& name, const std::string& of, ErrorIn
 }
 
 }  // namespace
+
+std::vector<std::string> even_sentences(const std::vector<Rival>& rivals, std::string_view ttft) {
+  std::vector<std::string> sentences;
+  for (const Compared& figure : compared(std::string(ttft))) {
+    if (std::string words = even_words(rivals, figure); !words.empty()) sentences.push_back(std::move(words));
+  }
+  return sentences;
+}
 
 std::string interval_words(const ErrorInterval& i, std::string_view of) {
   constexpr double kSaysNothing = 100;
@@ -154,7 +156,8 @@ std::vector<std::string> how_sure(const std::vector<Outcome>& outcomes) {
   }
   if (!unknown.empty()) lines.push_back(unknown_words(unknown));
   if (outcomes.size() > 1) {
-    for (const Compared& figure : compared(outcomes)) add(lines, even_words(outcomes, figure));
+    for (std::string& words : even_sentences(rivals_of(outcomes), compared_ttft(outcomes)))
+      add(lines, std::move(words));
   }
   return lines;
 }

@@ -97,7 +97,7 @@ const Fields<StepOperator>& operator_fields() {
       {"bound_by",
        {kText,
         "memory or arithmetic, by which of the two twice as much saves more of its time, as in bound_by of the step; "
-        "neither: both together decide less than a half of it; messages; fixed times"},
+        "neither: both together decide less than a half of it; collectives, launches, host or fixed times, as there"},
        "bound by",
        &O::binds,
        Align::left},

@@ -81,6 +81,7 @@ class FigureTable {
 struct Ranking {
   std::vector<std::size_t> order;  ///< rows, the chosen one first; those without the figure are left out
   Best best;                       ///< the first, and the rows that are even with it
+  bool finished = false;           ///< a better figure was passed over, as no request finished there
   std::string quality;             ///< Choice::quality, where some outputs are not those of full-KV decoding
   std::vector<std::pair<std::string, std::size_t>> others;  ///< other_qualities()
   /// Rows that meet the objectives, where these count and the scenario has some.
@@ -89,14 +90,20 @@ struct Ranking {
   /// The axes none of whose values is a choice, so that no point is the best: the traffic where requests arrive on
   /// their own, of less of which latencies are always lower, what is asked for, and properties of the machine.
   std::vector<std::string> given;
+  /// The best of the rows with one value of a given axis.
+  struct GivenBest : Best {
+    std::string why;  ///< passed_over_words()
+  };
   /// The best row, and those even with it, at each of their values, "read = 64 GB/s", where other axes vary, too.
-  std::vector<std::pair<std::string, Best>> at_given;
+  std::vector<std::pair<std::string, GivenBest>> at_given;
   /// The first row whose output is that of full-KV decoding, where that of the first is not.
   std::optional<std::size_t> lossless;
 
-  /// Whether the row is marked as the best: the first, and what is even with it, unless all are or none is steady.
+  /// Whether the row is marked as the best: the chosen one, and what is even with it where not all are; none where
+  /// nothing was chosen or none is steady.
   [[nodiscard]] bool marked(std::size_t row) const;
-  [[nodiscard]] bool all_even() const { return order.size() > 1 && best.even.size() + 1 == order.size(); }
+  /// Whether all are even, and none is cheaper or simpler than another.
+  [[nodiscard]] bool all_even() const { return none_chosen(best, order.size()); }
 };
 
 /// Whether a key is an objective, or all of them.
@@ -114,6 +121,8 @@ struct Ranking {
 /// "a.rate is the traffic, of which less is always easier", "slo.tpot_p99 is what is asked for, and no choice".
 [[nodiscard]] std::string given_words(const std::vector<std::string>& paths);
 
+/// How its points are ordered.
+[[nodiscard]] Order point_order(const Sweep& sweep);
 Ranking ranking_of(const Sweep& sweep, const FigureTable& figures);
 
 /// Refuses, with schema::InputError, a sweep whose simulated points all lack its metric.
@@ -147,6 +156,15 @@ std::string sweep_csv(const Sweep& sweep);
 /// "-", one whose run has no such figure "none", one that another shard has is blank. No rows where an axis has too
 /// many values, or the sweep no such grid.
 Table heat_map(const Sweep& sweep, const FigureTable& figures, const Ranking& ranking);
+
+/// A column of times.
+struct TimeColumn {
+  std::string title;   ///< "TTFT p95"
+  std::string figure;  ///< its path
+};
+/// The percentiles that objectives limit, among figures of these names; the 99th of TTFT and TPOT without any. The
+/// medians stand beside them where there is room.
+[[nodiscard]] std::vector<TimeColumn> time_columns(const std::vector<std::string>& figures);
 
 Page sweep_page(const Sweep& sweep);
 

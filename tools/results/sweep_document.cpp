@@ -191,14 +191,17 @@ std::string given_words(const std::vector<std::string>& paths) {
 
 bool Ranking::marked(std::size_t row) const {
   if (order.empty() || all_even() || none_steady || !given.empty()) return false;
-  return row == best.chosen || std::find(best.even.begin(), best.even.end(), row) != best.even.end();
+  if (row == best.chosen) return true;
+  const bool all = best.even.size() + 1 == order.size();
+  return !all && std::find(best.even.begin(), best.even.end(), row) != best.even.end();
 }
 
 namespace {
 
 /// The best row at each combination of values of the given axes; nothing where no other axis varies.
-std::vector<std::pair<std::string, Best>> best_at_given(const Sweep& sweep, const std::vector<Candidate>& all,
-                                                        const Ranking& ranking, const Order& by) {
+std::vector<std::pair<std::string, Ranking::GivenBest>> best_at_given(const Sweep& sweep,
+                                                                      const std::vector<Candidate>& all,
+                                                                      const Ranking& ranking, const Order& by) {
   const std::vector<planner::sweep::Axis>& axes = sweep.plan.design.axes();
   std::vector<std::pair<std::string, std::vector<std::size_t>>> groups;
   for (std::size_t row = 0; row < all.size(); ++row) {
@@ -213,7 +216,7 @@ std::vector<std::pair<std::string, Best>> best_at_given(const Sweep& sweep, cons
     if (own == groups.end()) own = groups.insert(own, {at, {}});
     own->second.push_back(row);
   }
-  std::vector<std::pair<std::string, Best>> best;
+  std::vector<std::pair<std::string, Ranking::GivenBest>> best;
   bool choices = false;
   for (const auto& [at, rows] : groups) {
     std::vector<Candidate> candidates;
@@ -221,7 +224,8 @@ std::vector<std::pair<std::string, Best>> best_at_given(const Sweep& sweep, cons
     choices = choices || rows.size() > 1;
     const auto choice = choose(candidates, by);
     if (!choice) continue;
-    Best& own = best.emplace_back(at, choice->best).second;
+    Ranking::GivenBest given{choice->best, passed_over_words(candidates, by, *choice, sweep.objectives_first)};
+    Best& own = best.emplace_back(at, std::move(given)).second;
     own.chosen = rows[own.chosen];
     for (std::size_t& row : own.even) row = rows[row];
   }
@@ -231,15 +235,20 @@ std::vector<std::pair<std::string, Best>> best_at_given(const Sweep& sweep, cons
 
 }  // namespace
 
+Order point_order(const Sweep& sweep) {
+  return {less_is_better(sweep.metric), sweep.quality_first};
+}
+
 Ranking ranking_of(const Sweep& sweep, const FigureTable& figures) {
   Ranking ranking;
   const std::vector<Candidate>& all = figures.candidates();
-  const Order by{less_is_better(sweep.metric), sweep.quality_first};
+  const Order by = point_order(sweep);
   ranking.order = ranked(all, by);
   const std::optional<Choice> choice = choose(all, by);
   if (!choice) return ranking;
   ranking.best = choice->best;
   const std::size_t first = ranking.best.chosen;
+  ranking.finished = passed_over(all, by, *choice).unfinished;
   ranking.none_steady = figures.behind(first).unsteady;
   if (sweep.objectives_first) {
     ranking.meeting = static_cast<std::size_t>(std::count_if(

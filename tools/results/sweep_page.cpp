@@ -10,6 +10,7 @@
 
 #include "tools/results/metrics.h"
 #include "tools/results/numbers.h"
+#include "tools/results/scenario_words.h"
 #include "tools/results/time_account.h"
 
 namespace kvsim::results {
@@ -29,20 +30,14 @@ constexpr const char* kCost = "cost.usd_per_1m_output_tokens";
 
 constexpr std::string_view kLimited = "slo.measured_s.";
 
-/// A column of times.
-struct TimeColumn {
-  std::string title;  ///< "TTFT p95"
-  std::string figure;
-};
+}  // namespace
 
-/// The percentiles that objectives limit; the 99th of TTFT and TPOT without any. The medians stand beside them where
-/// there is room.
-std::vector<TimeColumn> time_columns(const FigureTable& figures) {
+std::vector<TimeColumn> time_columns(const std::vector<std::string>& figures) {
   constexpr std::size_t kMost = 4;  // whose names fit on one line
   std::vector<TimeColumn> all, limited;
   for (const serving::SloMetricEntry& metric : serving::kSloMetrics) {
     std::vector<TimeColumn> own;
-    for (const std::string& name : figures.names()) {
+    for (const std::string& name : figures) {
       const std::string prefix = fmt::format("{}{}_", kLimited, metric.key);
       if (name.starts_with(prefix))
         own.push_back({fmt::format("{} {}", metric.name, name.substr(prefix.size())), name});
@@ -61,6 +56,8 @@ std::vector<TimeColumn> time_columns(const FigureTable& figures) {
   for (TimeColumn& column : limited) std::replace(column.title.begin(), column.title.end(), ' ', '\n');
   return limited;
 }
+
+namespace {
 
 /// A Binding names the part that most of the GPUs' time went to, or what never rests beside it, and what twice of it
 /// would bring.
@@ -167,9 +164,28 @@ std::vector<Cell> table_row(const Sweep& sweep, const FigureTable& figures, std:
   return cells;
 }
 
+/// The rows of the table: all of them by number, or of a long sweep the first by rank.
+std::vector<std::size_t> shown_rows(const Sweep& sweep, const FigureTable& figures, const Ranking& ranking,
+                                    std::string& title) {
+  std::vector<std::size_t> rows;
+  if (sweep.points.size() <= kMostRows) {
+    title = "Points";
+    for (std::size_t i = 0; i < sweep.points.size(); ++i) rows.push_back(i);
+    return rows;
+  }
+  const std::vector<Candidate>& all = figures.candidates();
+  const Order by = point_order(sweep);
+  rows = ranking.given.empty() ? ranking.order : by_figure(all, by);
+  const std::string order = order_words(all, by, rows, sweep.metric);
+  rows.resize(std::min(rows.size(), kBestRows));
+  title = fmt::format("The first {} of {} points, {}", rows.size(), sweep.points.size(), order);
+  return rows;
+}
+
 Table points_table(const Sweep& sweep, const FigureTable& figures, const Ranking& ranking) {
-  const SomeColumns some{time_columns(figures), hit_rates(sweep, figures), !figures.ranked("slo.attainment").empty(),
-                         any_lossy(sweep, figures), sweep.metric != kCost && costs_differ(figures)};
+  const SomeColumns some{time_columns(figures.names()), hit_rates(sweep, figures),
+                         !figures.ranked("slo.attainment").empty(), any_lossy(sweep, figures),
+                         sweep.metric != kCost && costs_differ(figures)};
   Table t;
   t.header = {"", "point"};
   for (std::string& label : axis_labels(sweep.plan.design.axes())) t.header.push_back(std::move(label));
@@ -184,22 +200,30 @@ Table points_table(const Sweep& sweep, const FigureTable& figures, const Ranking
   if (!some.has(sweep.metric)) t.header.push_back(sweep.metric);
   t.align.assign(t.header.size(), Align::right);
   t.align.front() = Align::left;
-  std::vector<std::size_t> rows = ranking.order;
-  if (sweep.points.size() > kMostRows) {
-    rows.resize(std::min(rows.size(), kBestRows));
-    t.title = fmt::format("The best {} of {} points", rows.size(), sweep.points.size());
-  } else {
-    t.title = "Points";
-    rows.clear();
-    for (std::size_t i = 0; i < sweep.points.size(); ++i) rows.push_back(i);
-  }
-  for (const std::size_t row : rows) {
+  for (const std::size_t row : shown_rows(sweep, figures, ranking, t.title)) {
     const bool best = ranking.marked(row);
     t.rows.push_back(table_row(sweep, figures, row, best, some));
     for (Cell& cell : t.rows.back()) cell.look = Look{best ? Tone::best : Tone::plain};
     if (!sweep.points[row].simulated()) t.rows.back().back().look = Look{Tone::faint};
   }
   return t;
+}
+
+/// What the columns cannot say.
+List remarks(const Sweep& sweep, const FigureTable& figures) {
+  List list{"Remarks", {}};
+  const std::vector<std::string>& names = figures.names();
+  if (std::any_of(names.begin(), names.end(),
+                  [](const std::string& name) { return name.starts_with(fmt::format("{}itl_", kLimited)); })) {
+    list.items.push_back(fmt::format("ITL: {}", kItlJudged));
+  }
+  std::vector<std::pair<std::string, double>> launched;
+  for (std::size_t row = 0; row < sweep.points.size(); ++row) {
+    launched.emplace_back(fmt::format("point {}", sweep.points[row].point),
+                          figures.at(row, "iterations.launched") / figures.at(row, "iterations.count"));
+  }
+  if (std::string words = launched_words(std::move(launched)); !words.empty()) list.items.push_back(std::move(words));
+  return list;
 }
 
 /// Why points cannot be simulated, the most frequent reasons first.
@@ -298,9 +322,12 @@ std::string state_words(const FigureTable& figures, std::size_t row) {
                                               : std::string();
 }
 
-/// The rule that chose a point: "best", or "the cheapest of 4 even ones".
-std::string chosen_as(const Best& best) {
-  return best.by == TieBreak::none ? "best" : "the " + rule_words(best);
+/// The rule that chose a point: "best", or "the cheapest of 4 even ones"; "first, as the cheapest of 4 even ones" of
+/// one that is not called the best.
+std::string chosen_as(const Best& best, const std::string& not_best) {
+  const std::string rule = best.by == TieBreak::none ? "" : "the " + rule_words(best);
+  if (not_best.empty()) return rule.empty() ? "best" : rule;
+  return not_best + (rule.empty() ? "" : ", as " + rule);
 }
 
 /// Which point is best, by what, and which others may as well be.
@@ -330,8 +357,8 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
     for (std::size_t i = 0; i < std::min(most, ranking.at_given.size()); ++i) {
       const auto& [at, there] = ranking.at_given[i];
       const std::string even = even_words(there, numbers_of(sweep, there.even));
-      words.push_back(fmt::format("at {}: {}{}{}{}", at, named(there.chosen), state_words(figures, there.chosen),
-                                  even.empty() ? "" : "; ", even));
+      words.push_back(fmt::format("at {}: {}{}{}{}{}{}", at, named(there.chosen), state_words(figures, there.chosen),
+                                  there.why.empty() ? "" : "; the best", there.why, even.empty() ? "" : "; ", even));
     }
     if (ranking.at_given.size() > most) words.push_back(fmt::format("and {} more", ranking.at_given.size() - most));
   };
@@ -348,7 +375,8 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
     return words;
   };
   if (ranking.none_steady) {
-    words.push_back(fmt::format("no point is in a steady state, and none is the best; first, {}: {}", by, of_best));
+    words.push_back(fmt::format("no point is in a steady state, and none is the best; {}, {}: {}",
+                                chosen_as(ranking.best, "first"), by, of_best));
     return with_unsteady();
   }
   const std::vector<std::string>& names = figures.names();
@@ -365,7 +393,7 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
   if (ranking.meeting == std::size_t{0}) {
     const double met = figures.at(best, "slo.attainment");
     words.push_back(fmt::format("no point{} meets {}; {}, {}: {}", unsteady.empty() ? "" : " in a steady state",
-                                asked_for, ranking.given.empty() ? "the nearest" : "first",
+                                asked_for, chosen_as(ranking.best, ranking.given.empty() ? "the nearest" : "first"),
                                 std::isfinite(met) ? "for " + percent(met) : "where no request finished", of_best));
     if (!ranking.given.empty()) {
       say_given();
@@ -374,11 +402,12 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
     }
     return with_unsteady();
   }
-  const std::string among = ranking.meeting ? fmt::format(", of {} that meet{} {}", *ranking.meeting,
+  const std::string among = ranking.meeting    ? fmt::format(", of {} that meet{} {}", *ranking.meeting,
                                                           *ranking.meeting == 1 ? "s" : "", asked_for)
-                                            : std::string();
+                            : ranking.finished ? std::string(", of those at which requests finished")
+                                               : std::string();
   const bool marked = !ranking.all_even() && ranking.given.empty();
-  words.push_back(fmt::format("{}{}, {}{}: {}", marked ? chosen_as(ranking.best) : "first",
+  words.push_back(fmt::format("{}{}, {}{}: {}", chosen_as(ranking.best, marked ? "" : "first"),
                               ranking.quality.empty() ? "" : " " + ranking.quality, by, among, of_best));
   const bool with_interval = ranking.best.with_interval;
   const char* why = with_interval ? "the 95 % intervals tell" : "what is printed tells";
@@ -412,7 +441,8 @@ Page sweep_page(const Sweep& sweep) {
                 caveats("Fall-backs", fallbacks_of(sweep)),
                 caveats("Percentiles", sketched_percentiles_of(sweep)),
                 caveats("Keys without effect", sweep.plan.remarks),
-                infeasible(sweep)};
+                infeasible(sweep),
+                remarks(sweep, figures)};
   return page;
 }
 

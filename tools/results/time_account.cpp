@@ -1,5 +1,6 @@
 #include "tools/results/time_account.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -21,6 +22,33 @@ std::string gain_text(double gain) {
 std::string saturated_text(double tokeniser_busy, double link_in_use) {
   if (tokeniser_busy >= serving::kNeverRests) return bound_text("tokeniser", tokeniser_busy);
   return link_in_use >= serving::kNeverRests ? bound_text("link", link_in_use) : "";
+}
+
+std::string launched_words(std::vector<std::pair<std::string, double>> shares) {
+  constexpr std::size_t kMost = 5;
+  std::erase_if(shares, [](const auto& one) { return !(one.second > kLaunchedWorthSaying); });
+  if (shares.empty()) return {};
+  std::stable_sort(shares.begin(), shares.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string words = "iterations launched kernel by kernel, as they have more tokens than captured ones: ";
+  for (std::size_t i = 0; i < std::min(kMost, shares.size()); ++i) {
+    words += fmt::format("{}{:.0f} % of {}", i == 0 ? "" : ", ", shares[i].second * 100, shares[i].first);
+  }
+  return words + (shares.size() > kMost ? fmt::format(" and fewer of {} more", shares.size() - kMost) : "");
+}
+
+std::string bound_words(const Bottleneck& b) {
+  constexpr double kWorthSaying = 0.05;
+  std::vector<const TimePartName*> parts;
+  for (const TimePartName& part : kTimeParts) parts.push_back(&part);
+  std::stable_sort(parts.begin(), parts.end(), [&b](const TimePartName* one, const TimePartName* other) {
+    return (b.*one->part).share > (b.*other->part).share;
+  });
+  std::string words = bound_text(parts.front()->name, (b.*parts.front()->part).share);
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const double share = (b.*parts[i]->part).share;
+    if (share >= kWorthSaying) words += ", " + bound_text(parts[i]->name, share);
+  }
+  return words;
 }
 
 const TimePartName& largest_part(const Bottleneck& b, bool idle) {

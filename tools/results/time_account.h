@@ -3,6 +3,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "sim/serving/bottleneck.h"
 #include "tools/results/fields.h"
@@ -16,6 +18,16 @@ namespace kvsim::results {
 /// "tokeniser 99 %", "link 100 %": the thread or link beside the iterations that never rests (serving::kNeverRests). It
 /// is the bottleneck then, whatever the iterations' time went to. Empty where both rest.
 [[nodiscard]] std::string saturated_text(double tokeniser_busy, double link_in_use);
+
+/// More of a run's iterations than this share, launched kernel by kernel, is worth a remark.
+inline constexpr double kLaunchedWorthSaying = 0.03;
+/// "iterations launched kernel by kernel, as they have more tokens than captured ones: 12 % of full_kv, 31 % of
+/// lossy": of those with more than kLaunchedWorthSaying, at most five of them, the most first; empty where none has.
+/// `shares`: by name, not a number where there was no iteration.
+[[nodiscard]] std::string launched_words(std::vector<std::pair<std::string, double>> shares);
+
+/// The parts of the time that are at least 5 %, and the largest, the most first: "HBM 76 %, host 15 %".
+[[nodiscard]] std::string bound_words(const serving::Bottleneck& b);
 
 /// Returns the part that most of the time went to; `idle`: with idle time among the parts.
 [[nodiscard]] const serving::TimePartName& largest_part(const serving::Bottleneck& b, bool idle);
