@@ -142,6 +142,41 @@ double asked(const std::string& expression) {
   return reproduce({small("gain({x})", expression)}, runs, false).at(0).panels.at(0).at(0).values.at(0);
 }
 
+/// The value that is chosen; nothing is simulated.
+std::string chosen(const std::string& choice) {
+  const std::string text = "place: x\ntitle: x\nchoices:\n  - {name: pick, varied: n, of: \"run({n})\", " + choice +
+                           "}\npanels:\n  - x: {title: x, over: {columns: x, rows: [\"1\"]}}\n    y: {title: y}\n"
+                           "    tolerance: 1\n    series: [{name: s, simulated: pick.value, points: [{at: \"1\", is: "
+                           "1}]}]\n";
+  Runs runs({});
+  try {
+    return std::to_string(
+        reproduce({read_experiment(schema::read_yaml(text, "fig.yaml"), "fig.yaml", nullptr)}, runs, false)
+            .at(0)
+            .points.at(0)
+            .simulated);
+  } catch (const schema::InputError& e) {
+    return e.what();
+  }
+}
+
+TEST(Choices, CheckTheirConditionForEveryValue) {
+  EXPECT_EQ(chosen("among: [8, 16, 32], most: \"0 - {n}\""), "8.000000");
+  EXPECT_EQ(chosen("among: [8, 16, 32], most: \"0 - {n}\", where: \"{n} > 10\""), "16.000000");
+  EXPECT_EQ(chosen("among: [8, 16, 32], most: \"0 - {n}\", where: \"{n} > 40\""),
+            "fig.yaml:4:5: choices.0: pick(): no n of 8, 16, 32 will do, expected {n} > 40");
+}
+
+TEST(Choices, HalveTheDifferenceOrTheRatioFromAValueThatWillDo) {
+  EXPECT_EQ(chosen("between: [0, 16], halvings: 3, where: \"{n} <= 5\""), "4.000000");
+  EXPECT_EQ(chosen("between: [1, 10000], logarithmic: true, halvings: 2, where: \"{n} <= 50\""), "10.000000");
+  EXPECT_EQ(chosen("between: [6, 16], halvings: 3, where: \"{n} <= 5\""),
+            "fig.yaml:4:5: choices.0: pick(): no n from 6 on will do, expected {n} <= 5");
+  EXPECT_NE(chosen("between: [0, 16], logarithmic: true, where: \"{n} <= 5\"").find("expected two positive numbers"),
+            std::string::npos);
+  EXPECT_NE(chosen("among: [8], where: \"{n} <= 5\"").find("expected least or most"), std::string::npos);
+}
+
 TEST(Experiments, MayAskTheCatalogueForScoresMassAndScatteredCopies) {
   EXPECT_DOUBLE_EQ(asked("attention_mass(specache-published, 0.005)"), 0.9);
   const double alone = asked("score(specache-1bit, 0.09375)");
