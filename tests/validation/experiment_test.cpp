@@ -201,6 +201,32 @@ double asked(const std::string& expression) {
   return reproduce({small("gain({x})", expression)}, runs, false).at(0).panels.at(0).at(0).values.at(0);
 }
 
+TEST(Experiments, MayAskTheClosedFormWithADrafterOnTop) {
+  constexpr const char* kRun =
+      "place: x\ntitle: x\nruns:\n"
+      "  - {name: run, scenario: scenarios/long_context/headline.yaml, policy: \"draft_verify+drafter:staggered\",\n"
+      "     settings: [run.duration=20 s, run.warmup=5 s, \"decode.drafter={type: eagle3-llama-3.1-70b-long}\"]}\n"
+      "panels:\n"
+      "  - x: {title: x, named: true, over: {columns: what | value, rows: [\"alone | run.ideal_speedup(25, 0.25, "
+      "published)\", \"unused | run.composed_speedup(25, 0.25, 1, published)\", \"both | run.composed_speedup(25, "
+      "0.25, 2, published)\", \"by token | run.composed_speedup(25, 0.25, 2, per_token)\", \"drafter | "
+      "run.composed_speedup(0, 1, 2, published)\"]}}\n"
+      "    y: {title: speedup}\n    tolerance: 0.1\n"
+      "    series: [{name: ideal, simulated: \"{value}\", points: [{at: alone, is: 3}]}]\n";
+  Runs runs({});
+  const std::vector<double> ideal =
+      reproduce({read_experiment(schema::read_yaml(kRun, "fig.yaml"), "fig.yaml", nullptr)}, runs, false)
+          .at(0)
+          .panels.at(0)
+          .at(0)
+          .values;
+  EXPECT_NEAR(ideal.at(1), ideal.at(0), 0.01 * ideal.at(0));  // one token a position: no drafter
+  EXPECT_GT(ideal.at(2), ideal.at(3));                        // which counts the agreement of every token
+  EXPECT_GT(ideal.at(3), ideal.at(1));
+  EXPECT_GT(ideal.at(4), 1);  // 1.6 tokens a step, and hardly more bytes
+  EXPECT_LT(ideal.at(4), 1.6);
+}
+
 /// The value that is chosen; nothing is simulated.
 std::string chosen(const std::string& choice) {
   const std::string text = "place: x\ntitle: x\nchoices:\n  - {name: pick, varied: n, of: \"run({n})\", " + choice +
