@@ -217,9 +217,16 @@ ObjectSchema<ProfilingSpec> profiling_schema() {
   s.optional("online", &P::online, boolean(), "profile again where the achieved quality falls below the profile");
   s.optional("threshold", &P::threshold, number().non_negative().at_most(1), "by more than this");
   s.optional("queries", &P::queries, integer().at_least(1).at_most(1000), "queries that are decoded with every option");
+  s.optional("noise", &P::noise, number().non_negative().at_most(1),
+             "standard deviation between queries of what a method loses at keep ratio 0.1; a profile of n queries is "
+             "off by noise / sqrt(n), for each method, and every further one adds its queries; 0: profiles are right");
   s.optional("output_tokens", &P::output_tokens, tokens().at_least(1), "tokens of each of them");
-  s.unread({"threshold", "queries", "output_tokens"},
+  s.unread({"threshold", "output_tokens"},
            [](const P& p) { return p.online ? "" : "nothing is profiled again: use online: true"; });
+  s.unread({"queries"}, [](const P& p) {
+    return p.online || p.noise > 0 ? ""
+                                   : "nothing is profiled again, and profiles are right: use online: true, or noise";
+  });
   return s;
 }
 

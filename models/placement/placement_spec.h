@@ -104,9 +104,10 @@ struct DriftSpec {
 };
 
 struct ProfilingSpec {
-  bool online = false;               ///< profile again where the achieved quality falls below the profile
-  double threshold = 0.05;           ///< by more than this
-  std::int64_t queries = 1;          ///< decoded with every option
+  bool online = false;       ///< profile again where the achieved quality falls below the profile
+  double threshold = 0.05;   ///< by more than this
+  std::int64_t queries = 1;  ///< decoded with every option
+  double noise = 0;  ///< standard deviation between queries of what a method loses at keep 0.1; 0: profiles are right
   std::int64_t output_tokens = 128;  ///< of each
 };
 

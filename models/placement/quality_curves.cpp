@@ -142,6 +142,18 @@ std::vector<float> drifted_curve(std::span<const float> curve, const OptionPool&
   return drifted;
 }
 
+std::vector<float> estimated_curve(std::span<const float> curve, const OptionPool& pool, std::span<const double> error,
+                                   double shape) {
+  std::vector<float> estimated(curve.begin(), curve.end());
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    const StorageOption& option = pool.all()[i];
+    if (option.method.empty()) continue;
+    const double loss = loss_in(curve[i], option) + error[i] * loss_factor(option.attended_share(), shape);
+    estimated[i] = static_cast<float>((1 - std::clamp(loss, 0.0, 1.0)) * option.quantised_quality);
+  }
+  return estimated;
+}
+
 std::vector<std::string> quality_assumptions(const QualitySpec& spec, std::span<const DatasetSpec> datasets) {
   if (spec.source == QualitySource::file) {
     return {
@@ -184,6 +196,14 @@ std::vector<std::string> drift_assumptions(const DriftSpec& spec) {
       fmt::format("Drift of queries is generated: a context's loss at keep ratio 0.1 changes every {:.6g} s on "
                   "average by a normal step of {:.3g}, its losses in all options in proportion.",
                   spec.every_s, spec.magnitude)};
+}
+
+std::vector<std::string> profile_assumptions(const ProfilingSpec& spec) {
+  if (spec.noise <= 0) return {};
+  return {
+      fmt::format("Profiles rest on {} {} a context and are off by a normal error for each method, independently "
+                  "of the others: its loss at keep ratio 0.1 by {:.3g} between queries.",
+                  spec.queries, spec.queries == 1 ? "query" : "queries", spec.noise)};
 }
 
 namespace {

@@ -111,11 +111,18 @@ struct ContextLoss {
 [[nodiscard]] std::vector<float> drifted_curve(std::span<const float> curve, const OptionPool& pool, double magnitude,
                                                double shape, RandomSource& random);
 
+/// `curve` as profiled: each option's loss is off by its `error` (the error of its method's loss at keep ratio 0.1),
+/// times loss_factor, and held within [0, 1]. The whole object and quantisers are not.
+[[nodiscard]] std::vector<float> estimated_curve(std::span<const float> curve, const OptionPool& pool,
+                                                 std::span<const double> error, double shape);
+
 /// What curves take for granted, in sentences for results: of these data sets, or of none.
 [[nodiscard]] std::vector<std::string> quality_assumptions(const QualitySpec& spec,
                                                            std::span<const DatasetSpec> datasets = {});
 /// What drift takes for granted; nothing where there is none.
 [[nodiscard]] std::vector<std::string> drift_assumptions(const DriftSpec& spec);
+/// What profiles that are off take for granted; nothing where they are right.
+[[nodiscard]] std::vector<std::string> profile_assumptions(const ProfilingSpec& spec);
 
 // Quality curves measured elsewhere, from a CSV file with the columns context, method, keep_ratio, quality:
 //

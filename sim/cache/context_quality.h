@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "models/placement/option_pool.h"
@@ -33,7 +34,7 @@ class ContextQuality {
   /// option's where it went through a worse one.
   double achieved(models::CurveIndex curve, models::OptionIndex option, double quality, engine::SimTime now);
 
-  /// The profile becomes what is really so.
+  /// Profiles the context again: the profile becomes what is really so, or what all queries so far say of it.
   void profile(models::CurveIndex curve, engine::SimTime now);
 
  private:
@@ -41,7 +42,15 @@ class ContextQuality {
     engine::RandomStream when, step;
     double next_s = 0;
   };
+  /// How far a context's profile is off, where profiles rest on few queries.
+  struct Estimate {
+    engine::RandomStream draws;
+    double queries = 0;
+    std::vector<double> error;  ///< by method, of its loss at keep ratio 0.1: the mean over these queries
+  };
   void drift_until(models::CurveIndex curve, engine::SimTime now);
+  /// The curve as a profile of `queries` further queries has it.
+  [[nodiscard]] std::vector<float> estimated(Estimate& estimate, std::span<const float> real);
 
   const models::PlacementSpec& spec_;
   const models::OptionPool& pool_;
@@ -50,7 +59,10 @@ class ContextQuality {
   std::uint64_t seed_;
   models::RandomSourceOf<engine::RandomStream> draws_;
   models::QualityTable profiled_, real_;
-  std::vector<Drift> drifts_;  // by curve
+  std::vector<Drift> drifts_;        // by curve
+  std::vector<std::size_t> method_;  // by option; 0: none
+  std::size_t methods_ = 1;          // "none" among them
+  std::vector<Estimate> estimates_;  // by curve; none: profiles are right
 };
 
 }  // namespace kvsim::cache

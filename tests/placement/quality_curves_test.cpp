@@ -160,6 +160,23 @@ TEST(QualityCurves, SayWhatTheyTakeForGranted) {
   EXPECT_EQ(quality_assumptions({.source = QualitySource::file, .path = "x.csv"}).size(), 1U);
   EXPECT_TRUE(drift_assumptions({}).empty());
   EXPECT_EQ(drift_assumptions({.every_s = 60}).size(), 1U);
+  EXPECT_TRUE(profile_assumptions({}).empty());
+  EXPECT_EQ(profile_assumptions({.noise = 0.1}).size(), 1U);
+}
+
+TEST(QualityCurves, AsProfiledAreOffByTheErrorOfEachMethod) {
+  const OptionPool pool = pool_of({"knorm", "keydiff"}, {0.55, 0.1}, {"kivi-2bit"});
+  const std::vector<float> real = generated_curve({0.6, MethodFamily::knorm}, pool, {.shape = 2});
+  std::vector<double> error(pool.size());
+  for (std::size_t i = 0; i < pool.size(); ++i) error[i] = pool.all()[i].method == "knorm" ? 0.2 : -0.9;
+  const std::vector<float> profile = estimated_curve(real, pool, error, 2);
+  const auto at = [&](const char* name) { return profile.at(named(pool, name)); };
+  EXPECT_EQ(at("full"), 1.0F);
+  EXPECT_EQ(at("kivi-2bit"), real.at(named(pool, "kivi-2bit")));
+  EXPECT_NEAR(at("knorm 0.1"), 1 - 0.5, 1e-6);
+  EXPECT_NEAR(at("knorm 0.55"), 1 - 0.125, 1e-6);  // a quarter of the loss, and of the error
+  EXPECT_EQ(at("keydiff 0.1"), 1.0F);              // 0.6 - 0.9: held at no loss
+  EXPECT_NEAR(at("knorm 0.1 x kivi-2bit"), 0.5 * static_cast<double>(at("kivi-2bit")), 1e-6);
 }
 
 /// The loss by KeyDiff with a tenth kept.

@@ -155,7 +155,7 @@ TEST(FigureFiles, ChooseTheLeastOfRunsThatWillDo) {
   };
   EXPECT_EQ(chosen(""), 3);
   EXPECT_EQ(chosen(", where: \"{x} >= 4\""), 4);
-  EXPECT_EQ(chosen(", where: \"{x} > 99\""), 9);
+  EXPECT_EQ(chosen(", where: \"{x} > 4\""), 9);
 }
 
 TEST(FigureFiles, FindTheLargestValueThatWillDo) {

@@ -312,6 +312,7 @@ std::vector<std::string> placement_assumptions(const scenario::Scenario& scenari
                                file ? "of the file's" : "generated"));
   }
   add(models::drift_assumptions(placement->drift));
+  add(models::profile_assumptions(placement->profiling));
   return said;
 }
 

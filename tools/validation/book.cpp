@@ -186,29 +186,42 @@ std::string Book::chosen(std::size_t index, const Reference& r, const Parameters
   const auto number = [&](const std::string& expression) { return value(text(expression, parameters)); };
   const auto will_do = [&] { return choice.where.empty() || number(choice.where) != 0; };
   return located(file_, fmt::format("choices.{}", index), [&] {
-    std::string chosen;
-    if (!choice.between.empty()) {
+    std::optional<std::string> chosen;
+    const bool halved = !choice.between.empty();
+    const auto take = [&](std::string candidate) {
+      parameters[choice.varied] = std::move(candidate);
+      return will_do();
+    };
+    if (halved) {
       double good = choice.between[0], bad = choice.between[1];
-      for (std::int64_t step = 0; step < choice.halvings && complete(); ++step) {
-        const double middle = (good + bad) / 2;
-        parameters[choice.varied] = fmt::format("{}", middle);
-        (will_do() ? good : bad) = middle;
+      if (take(fmt::format("{}", good))) {
+        for (std::int64_t step = 0; step < choice.halvings && complete(); ++step) {
+          const double middle = choice.logarithmic ? std::sqrt(good * bad) : (good + bad) / 2;
+          (take(fmt::format("{}", middle)) ? good : bad) = middle;
+        }
+        chosen = fmt::format("{}", good);
       }
-      chosen = fmt::format("{}", good);
-      if (complete()) choices_[key_of(r)] = chosen;
-      return chosen;
+    } else {
+      const double sign = choice.most.empty() ? 1 : -1;
+      double best = 0;
+      for (const std::string& candidate : choice.among) {
+        if (!take(candidate)) continue;
+        const double value = sign * number(choice.most.empty() ? choice.least : choice.most);
+        if (std::isnan(value) || (chosen && value >= best)) continue;
+        chosen = candidate;
+        best = value;
+      }
     }
-    const double sign = choice.most.empty() ? 1 : -1;
-    double best = 0;
-    for (const std::string& candidate : choice.among) {
-      parameters[choice.varied] = candidate;
-      const double value = sign * number(choice.most.empty() ? choice.least : choice.most);
-      if (!chosen.empty() && !(value < best && will_do())) continue;
-      chosen = candidate;
-      best = value;
+    // As long as runs are missing, any value shows which others will be asked for.
+    if (!complete()) return chosen.value_or(halved ? fmt::format("{}", choice.between[0]) : choice.among.front());
+    if (!chosen) {
+      throw ExpressionError(fmt::format(
+          "{}: no {} {} will do, expected {}", key_of(r), choice.varied,
+          halved ? fmt::format("from {} on", choice.between[0]) : fmt::format("of {}", fmt::join(choice.among, ", ")),
+          choice.where));
     }
-    if (complete()) choices_[key_of(r)] = chosen;
-    return chosen;
+    choices_[key_of(r)] = *chosen;
+    return *chosen;
   });
 }
 

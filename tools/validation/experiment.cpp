@@ -37,6 +37,7 @@ class Asker {
       r.assumptions.push_back(words(fmt::format("assumptions.{}", i), file_.assumptions[i]));
     }
     r.miss = words("miss", file_.miss);
+    set_spreads(r.points);
     r.outcome = file_.cannot.empty() ? outcome_of(r.points, r.claims, levels) : Outcome::cannot;
     return r;
   }
@@ -57,6 +58,8 @@ class Asker {
       for (const PublishedPoint& point : text.points) {
         JudgedPoint judged{panel.title, text.name, point.at, point.place, index, point.low(), point.high()};
         judged.tolerance = point.tolerance ? *point.tolerance : *panel.tolerance;
+        judged.of_range = !point.within.empty();
+        judged.evidence = point.evidence.value_or(text.evidence.value_or(panel.evidence.value_or(file_.evidence)));
         for (std::size_t k = 0; k < rows.size(); ++k) {
           if (rows[k].at(first) == point.at) judged.simulated = series.values[k];
         }
@@ -114,6 +117,24 @@ std::string_view to_string(Outcome outcome) {
   return "";
 }
 
+std::string_view to_string(Standing standing) {
+  switch (standing) {
+    case Standing::predicted:
+      return "predicted";
+    case Standing::fitted:
+      return "fitted";
+    case Standing::inputs:
+      return "inputs";
+    case Standing::order_only:
+      return "order only";
+    case Standing::off:
+      return "off";
+    case Standing::cannot:
+      return "cannot";
+  }
+  return "";
+}
+
 double JudgedPoint::error() const {
   if (std::isnan(simulated)) return simulated;
   if (simulated >= low && simulated <= high) return 0;
@@ -122,8 +143,13 @@ double JudgedPoint::error() const {
   return (simulated - nearer) / std::abs(nearer);
 }
 
+bool JudgedPoint::narrow() const {
+  return spread && high - low > tolerance * std::max(std::abs(low), std::abs(high)) &&
+         spread->high - spread->low < kLeastSpread * (high - low);
+}
+
 bool JudgedPoint::within() const {
-  return std::abs(error()) <= tolerance;  // false of NaN
+  return std::abs(error()) <= tolerance && !narrow();  // false of NaN
 }
 
 double JudgedPoint::distance() const {
@@ -145,6 +171,19 @@ Closeness closeness_of(const std::vector<JudgedPoint>& points) {
   Closeness all;
   for (const JudgedPoint& p : points) all.add({1, p.within() ? 1U : 0U, p.distance()});
   return all;
+}
+
+void set_spreads(std::vector<JudgedPoint>& points) {
+  for (JudgedPoint& p : points) {
+    if (!p.of_range || std::isnan(p.simulated)) continue;
+    Span span{p.simulated, p.simulated};
+    for (const JudgedPoint& other : points) {
+      if (!other.of_range || other.panel_index != p.panel_index || other.low != p.low || other.high != p.high) continue;
+      if (std::isnan(other.simulated)) continue;
+      span = {std::min(span.low, other.simulated), std::max(span.high, other.simulated)};
+    }
+    p.spread = span;
+  }
 }
 
 std::optional<bool> in_order(const std::vector<JudgedPoint>& points, std::optional<double> level) {
@@ -177,8 +216,7 @@ Outcome outcome_of(const std::vector<JudgedPoint>& points, const std::vector<Jud
   if (std::all_of(points.begin(), points.end(), [](const JudgedPoint& p) { return p.within(); })) {
     return Outcome::reproduced;
   }
-  // Something must have been compared: a claim, or points.
-  bool compared = !claims.empty();
+  bool compared = false;  // points, with each other: claims that hold are no shape of points that are off
   for (std::size_t panel = 0; panel < levels.size(); ++panel) {
     std::vector<JudgedPoint> own;
     std::copy_if(points.begin(), points.end(), std::back_inserter(own),
@@ -190,10 +228,24 @@ Outcome outcome_of(const std::vector<JudgedPoint>& points, const std::vector<Jud
   return compared ? Outcome::shape : Outcome::off;
 }
 
+Standing standing_of(Outcome outcome, const std::vector<JudgedPoint>& points) {
+  if (outcome == Outcome::cannot) return Standing::cannot;
+  if (outcome == Outcome::off) return Standing::off;
+  if (outcome == Outcome::shape || points.empty()) return Standing::order_only;
+  const auto count = [&](Evidence evidence) {
+    return std::count_if(points.begin(), points.end(),
+                         [evidence](const JudgedPoint& p) { return p.evidence == evidence; });
+  };
+  const auto fitted = count(Evidence::fitted), inputs = count(Evidence::input);
+  if (count(Evidence::prediction) >= fitted + inputs) return Standing::predicted;
+  return fitted >= inputs ? Standing::fitted : Standing::inputs;
+}
+
 const JudgedPoint* Reproduced::worst() const {
   const JudgedPoint* worst = nullptr;
   const auto distance = [](const JudgedPoint& p) {
-    return std::isnan(p.error()) ? std::numeric_limits<double>::infinity() : std::abs(p.error()) / p.tolerance;
+    if (std::isnan(p.error())) return std::numeric_limits<double>::infinity();
+    return std::max(std::abs(p.error()) / p.tolerance, p.narrow() ? 1.0 : 0.0);
   };
   for (const JudgedPoint& p : points) {
     if (worst == nullptr || distance(p) > distance(*worst)) worst = &p;

@@ -41,14 +41,24 @@ schema::ObjectSchema<SharedFile> shared_schema() {
   return s;
 }
 
+schema::ScalarSpec evidence_words() {
+  return schema::choice<Evidence>(
+      {{"prediction", Evidence::prediction, "nothing of it was known to the simulator"},
+       {"fitted", Evidence::fitted, "a parameter or an assumption was chosen with this figure in view"},
+       {"input", Evidence::input, "the simulator was given it, in the catalogue or as the set-up"}});
+}
+
 schema::ObjectSchema<PublishedPoint> point_schema() {
   schema::ObjectSchema<PublishedPoint> s("point", "A published point.");
   s.required("at", &PublishedPoint::at, text().non_empty(), "where on the x axis: a value of its first column");
   s.optional("is", &PublishedPoint::is, schema::number(), "the published figure");
-  s.list("within", &PublishedPoint::within, schema::number(), Presence::optional, "published as a range: low and high",
-         {2, 2});
-  s.exclusive({"is", "within"});
+  s.list("within", &PublishedPoint::within, schema::number(), Presence::optional,
+         "published as a range of several values: low and high, judged by membership and by spread", {2, 2});
+  s.list("between", &PublishedPoint::between, schema::number(), Presence::optional,
+         "bounds that a single value lies between: low and high", {2, 2});
+  s.exclusive({"is", "within", "between"});
   s.optional("tolerance", &PublishedPoint::tolerance, schema::number().positive(), "relative; else that of the panel");
+  s.optional("evidence", &PublishedPoint::evidence, evidence_words(), "else that of the series");
   s.optional("place", &PublishedPoint::place, text(), "in the paper");
   return s;
 }
@@ -57,6 +67,7 @@ schema::ObjectSchema<SeriesText> series_schema() {
   schema::ObjectSchema<SeriesText> s("series", "A line or a colour of the figure.");
   s.required("name", &SeriesText::name, text().non_empty(), "as in the legend");
   s.required("simulated", &SeriesText::simulated, text().non_empty(), "an expression over runs, terms and probes");
+  s.optional("evidence", &SeriesText::evidence, evidence_words(), "of its points; else that of the panel");
   s.list("points", &SeriesText::points, point_schema(), Presence::optional, "that are published");
   return s;
 }
@@ -97,6 +108,7 @@ schema::ObjectSchema<PanelText> panel_schema() {
   s.object("x", &PanelText::x, x_schema(), Presence::required, "what is varied");
   s.object("y", &PanelText::y, y_schema(), Presence::required, "what is plotted");
   s.optional("tolerance", &PanelText::tolerance, schema::number().positive(), "of its points, relative");
+  s.optional("evidence", &PanelText::evidence, evidence_words(), "of its points; else that of the experiment");
   s.list("series", &PanelText::series, series_schema(), Presence::required, "lines or colours", {1});
   s.check([](const PanelText& panel, const schema::Reporter& report) {
     const std::vector<std::string> places = panel.x.places();
@@ -129,7 +141,9 @@ schema::ObjectSchema<PanelText> panel_schema() {
           report.fail(at, "no tolerance, expected one at the point or at its panel");
         }
         if (point.is == 0.0) report.fail(at + ".is", "0 has no relative tolerance, expected another figure or a claim");
-        if (!point.is && point.within[0] > point.within[1]) report.fail(at + ".within", "expected low, then high");
+        if (point.low() > point.high()) {
+          report.fail(at + (point.within.empty() ? ".between" : ".within"), "expected low, then high");
+        }
       }
     }
   });
@@ -150,6 +164,7 @@ schema::ObjectSchema<ExperimentFile> experiment_schema() {
   s.required("title", &ExperimentFile::title, text().non_empty(), "what it shows");
   s.optional("cannot", &ExperimentFile::cannot, text().non_empty(), "why nothing of it can be simulated");
   s.optional("shares", &ExperimentFile::shares, text().non_empty(), "file beside it with what a paper has in common");
+  s.optional("evidence", &ExperimentFile::evidence, evidence_words(), "of points that have none of their own");
   add_vocabulary(s);
   s.list("panels", &ExperimentFile::panels, panel_schema(), Presence::optional, "pairs of axes");
   s.list("claims", &ExperimentFile::claims, claim_schema(), Presence::optional, "what the paper says without a number");
@@ -174,6 +189,18 @@ std::string name_of(std::string path) {
 }
 
 }  // namespace
+
+std::string_view to_string(Evidence evidence) {
+  switch (evidence) {
+    case Evidence::prediction:
+      return "prediction";
+    case Evidence::fitted:
+      return "fitted";
+    case Evidence::input:
+      return "input";
+  }
+  return "";
+}
 
 std::vector<std::string> XAxisText::places() const {
   std::vector<std::string> places;

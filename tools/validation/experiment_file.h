@@ -26,19 +26,31 @@ struct SharedFile : Vocabulary {
   std::vector<FreeAssumption> free;
 };
 
+/// Why a simulated point agrees with the published one, if it does.
+enum class Evidence {
+  prediction,  ///< nothing of it was known to the simulator
+  fitted,      ///< a parameter or an assumption was chosen with this figure in view
+  input        ///< the simulator was given it, in the catalogue or as the set-up
+};
+
+std::string_view to_string(Evidence evidence);
+
 struct PublishedPoint {
   std::string at;  ///< of the first column of what is varied
   std::optional<double> is;
-  std::vector<double> within;  ///< published as a range: low and high
+  std::vector<double> within;   ///< a range that several values were published as: low and high
+  std::vector<double> between;  ///< bounds of a single value: low and high
   std::optional<double> tolerance;
+  std::optional<Evidence> evidence;
   std::string place;
 
-  [[nodiscard]] double low() const { return is ? *is : within.at(0); }
-  [[nodiscard]] double high() const { return is ? *is : within.at(1); }
+  [[nodiscard]] double low() const { return is ? *is : within.empty() ? between.at(0) : within[0]; }
+  [[nodiscard]] double high() const { return is ? *is : within.empty() ? between.at(1) : within[1]; }
 };
 
 struct SeriesText {
   std::string name, simulated;
+  std::optional<Evidence> evidence;
   std::vector<PublishedPoint> points;
 };
 
@@ -63,6 +75,7 @@ struct PanelText {
   XAxisText x;
   YAxisText y;
   std::optional<double> tolerance;
+  std::optional<Evidence> evidence;
   std::vector<SeriesText> series;
 };
 
@@ -74,6 +87,7 @@ struct ClaimText {
 struct ExperimentFile : Vocabulary {
   std::string name;  ///< "vericache/fig11", or the file's own
   std::string place, title, cannot, shares;
+  Evidence evidence = Evidence::prediction;  ///< of points whose point, series and panel do not have it
   std::vector<PanelText> panels;
   std::vector<ClaimText> claims;
   std::vector<std::string> assumptions;

@@ -50,44 +50,84 @@ std::string furthest(const Reproduced& r) {
   if (r.outcome == Outcome::cannot) return r.file->cannot;
   const JudgedPoint* p = r.worst();
   if (p == nullptr) return "";
+  if (p->narrow() && std::abs(p->error()) <= p->tolerance) {
+    return fmt::format("{}: {} published, {} to {} simulated ({} of its width)", p->series, published_text(*p),
+                       results::figure(p->spread->low), results::figure(p->spread->high),
+                       results::percent((p->spread->high - p->spread->low) / (p->high - p->low)));
+  }
   return fmt::format("{}, {}: {} published, {} simulated ({})", p->series, p->at, published_text(*p),
                      results::figure(p->simulated), results::signed_percent(p->error()));
 }
 
+/// Of points: how many are within, of how many; predictions alone, or all.
+std::pair<std::size_t, std::size_t> within_of(const std::vector<JudgedPoint>& points, bool predictions) {
+  std::size_t within = 0, all = 0;
+  for (const JudgedPoint& p : points) {
+    if (predictions && p.evidence != Evidence::prediction) continue;
+    ++all;
+    if (p.within()) ++within;
+  }
+  return {within, all};
+}
+
+std::string within_text(const std::vector<JudgedPoint>& points, bool predictions) {
+  const auto [within, all] = within_of(points, predictions);
+  return all == 0 ? std::string("-") : fmt::format("{} of {}", within, all);
+}
+
 std::string tally_text(const std::vector<Reproduced>& all) {
   std::vector<std::string> parts;
-  for (const Outcome o : {Outcome::reproduced, Outcome::shape, Outcome::off, Outcome::cannot}) {
-    const auto count = std::count_if(all.begin(), all.end(), [o](const Reproduced& r) { return r.outcome == o; });
-    parts.push_back(fmt::format("{} {}", count, to_string(o)));
+  for (const Standing s : kStandings) {
+    const auto count = std::count_if(all.begin(), all.end(), [s](const Reproduced& r) { return r.standing() == s; });
+    parts.push_back(fmt::format("{} {}", count, to_string(s)));
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+/// "119 of 132 predicted points are within their tolerance; 100 more are fitted or inputs".
+std::string points_text(const std::vector<Reproduced>& all) {
+  std::vector<JudgedPoint> points;
+  for (const Reproduced& r : all) points.insert(points.end(), r.points.begin(), r.points.end());
+  const auto [within, predicted] = within_of(points, true);
+  return fmt::format("{} of {} predicted points are within their tolerance; {} more are fitted or inputs", within,
+                     predicted, points.size() - predicted);
+}
+
+constexpr const char* kVerdicts =
+    "reproduced: every published point within its tolerance, ranges by their spread too, and every claim holds. shape: "
+    "order and direction of points as published. off: neither. cannot: nothing of it can be simulated.";
+constexpr const char* kCounts =
+    "predicted: reproduced, and at least half of its points were not known to the simulator. fitted, inputs: "
+    "reproduced, but most points are. order only: nothing but an order is published, or reproduced (shape).";
+
 Table summary_table(const std::vector<Reproduced>& all) {
   Table t;
   t.title = "Verdicts";
-  t.header = {"experiment", "verdict", "place", "points within", "furthest off"};
-  t.align = {Align::left, Align::left, Align::left, Align::right, Align::left};
+  t.header = {"experiment", "verdict", "counts as", "place", "points within", "predicted ones", "furthest off"};
+  t.align = {Align::left, Align::left, Align::left, Align::left, Align::right, Align::right, Align::left};
   for (const Reproduced& r : all) {
-    const auto within =
-        std::count_if(r.points.begin(), r.points.end(), [](const JudgedPoint& p) { return p.within(); });
-    t.rows.push_back({r.file->name, outcome_cell(r.outcome), r.file->place,
-                      r.points.empty() ? std::string("-") : fmt::format("{} of {}", within, r.points.size()),
-                      furthest(r)});
+    t.rows.push_back({r.file->name, outcome_cell(r.outcome), std::string(to_string(r.standing())), r.file->place,
+                      within_text(r.points, false), within_text(r.points, true), furthest(r)});
   }
   return t;
+}
+
+std::string place_text(const JudgedPoint& p) {
+  if (p.within()) return "within";
+  return std::abs(p.error()) <= p.tolerance ? "NARROW" : "OUTSIDE";
 }
 
 Table points_table(const Reproduced& r, std::string title) {
   Table t;
   t.title = std::move(title);
-  t.header = {"panel", "series", "at", "published", "simulated", "error", "tolerance", "", "place"};
+  t.header = {"panel", "series", "at", "published", "simulated", "error", "tolerance", "", "evidence", "place"};
   t.align = {Align::left,  Align::left,  Align::left, Align::right, Align::right,
-             Align::right, Align::right, Align::left, Align::left};
+             Align::right, Align::right, Align::left, Align::left,  Align::left};
   for (const JudgedPoint& p : r.points) {
     t.rows.push_back({p.panel, p.series, p.at, Cell(published_text(p), p.middle()),
                       Cell(results::figure(p.simulated), p.simulated), results::signed_percent(p.error()),
-                      fmt::format("±{:g} %", p.tolerance * 100), p.within() ? "within" : "OUTSIDE", p.place});
+                      fmt::format("±{:g} %", p.tolerance * 100), place_text(p), std::string(to_string(p.evidence)),
+                      p.place});
     t.rows.back()[7].look = results::Look{p.within() ? results::Tone::good : results::Tone::bad};
   }
   return t;
@@ -300,9 +340,16 @@ const results::Fields<JudgedPoint> kPointFields{
     {"simulated", {kPlain, "what the simulator makes of it"}, &JudgedPoint::simulated},
     {"error", {kPlain, "relative difference from what is published; 0 within a range"}, &JudgedPoint::error},
     {"tolerance", {kPlain, "of the error"}, &JudgedPoint::tolerance},
-    {"within", {results::kTruth, "whether the error is within the tolerance"}, [](const JudgedPoint& p) {
-       return p.within();
-     }}};
+    {"evidence", {kText, "prediction, fitted or input"}, [](const JudgedPoint& p) { return to_string(p.evidence); }},
+    {"spread",
+     {kPlain, "share of the published range that the values simulated of it take up; null of what is no range"},
+     [](const JudgedPoint& p) {
+       return p.spread && p.high > p.low ? std::optional((p.spread->high - p.spread->low) / (p.high - p.low))
+                                         : std::nullopt;
+     }},
+    {"within",
+     {results::kTruth, "whether the error is within the tolerance, and the spread no less than half of a range's"},
+     [](const JudgedPoint& p) { return p.within(); }}};
 
 const results::Fields<JudgedClaim> kClaimFields{
     {"what", {kText, "what the paper says without a number"}, &JudgedClaim::what},
@@ -328,6 +375,9 @@ const results::Fields<Reproduced>& experiment_fields() {
       {"verdict",
        {kText, "reproduced, shape, off or cannot"},
        [](const Reproduced& r) { return to_string(r.outcome); }},
+      {"counts_as",
+       {kText, "predicted, fitted, inputs, order only, off or cannot"},
+       [](const Reproduced& r) { return to_string(r.standing()); }},
       {"reason",
        {kText, "why nothing of it can be simulated"},
        [](const Reproduced& r) { return r.file->cannot.empty() ? std::nullopt : std::optional(r.file->cannot); }},
@@ -376,6 +426,7 @@ results::Page experiments_list(const std::vector<ExperimentFile>& files) {
 results::Page experiments_text(const std::vector<Reproduced>& all) {
   results::Page page;
   page.title = tally_text(all);
+  page.subtitle = {points_text(all)};
   page.tables.push_back(summary_table(all));
   for (Table& table : dependence_tables(all)) page.tables.push_back(std::move(table));
   for (const Reproduced& r : all) {
@@ -394,9 +445,7 @@ results::Page experiments_text(const std::vector<Reproduced>& all) {
 results::Page experiments_page(const std::vector<Reproduced>& all) {
   results::Page page;
   page.title = "Published figures, reproduced";
-  page.subtitle = {tally_text(all),
-                   "reproduced: every published point within its tolerance and every claim holds. shape: order and "
-                   "direction as published. off: neither. cannot: nothing of it can be simulated."};
+  page.subtitle = {tally_text(all), points_text(all), kVerdicts, kCounts};
   page::Section summary;
   summary.id = "verdicts";
   summary.title = "Verdicts";

@@ -52,16 +52,25 @@ schema::ObjectSchema<ChoiceText> choice_schema() {
   schema::ObjectSchema<ChoiceText> s("choice", "The best of several runs, or the largest value that will do.");
   s.required("name", &ChoiceText::name, text().non_empty(), "with its parameters in brackets, if it has any");
   s.required("varied", &ChoiceText::varied, text().non_empty(), "name of the parameter that is varied");
-  s.list("among", &ChoiceText::among, text(), kOptional, "its values; the first is taken where none will do");
+  s.list("among", &ChoiceText::among, text(), kOptional, "its values");
   s.list("between", &ChoiceText::between, schema::number(), kOptional, "one that will do, and one that may not",
          {2, 2});
   s.exclusive({"among", "between"});
   s.optional("halvings", &ChoiceText::halvings, schema::integer().non_negative(), "steps of the bisection");
+  s.optional("logarithmic", &ChoiceText::logarithmic, schema::boolean(), "halves the ratio, not the difference");
   s.required("of", &ChoiceText::of, text().non_empty(), "the run that is chosen");
   s.optional("least", &ChoiceText::least, expression(), "what is to be small");
   s.optional("most", &ChoiceText::most, expression(), "what is to be large");
   s.at_most_one({"least", "most"});
-  s.optional("where", &ChoiceText::where, expression(), "what has to hold");
+  s.optional("where", &ChoiceText::where, expression(), "what has to hold; refused where it never does");
+  s.check([](const ChoiceText& choice, const schema::Reporter& report) {
+    if (choice.between.empty()) {
+      if (choice.among.empty()) report.fail("among", "expected at least one value");
+      if (choice.least.empty() && choice.most.empty()) report.fail("among", "expected least or most beside it");
+    } else if (choice.logarithmic && !(choice.between[0] > 0 && choice.between[1] > 0)) {
+      report.fail("between", "expected two positive numbers (logarithmic)");
+    }
+  });
   return s;
 }
 

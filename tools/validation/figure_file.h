@@ -34,6 +34,7 @@ struct ChoiceText {
   std::vector<std::string> among;
   std::vector<double> between;
   std::int64_t halvings = 0;
+  bool logarithmic = false;
   std::string of, least, most, where;
 };
 

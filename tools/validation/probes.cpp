@@ -13,8 +13,10 @@
 #include "models/kernels/step_time.h"
 #include "models/prefetch/prefetch_spec.h"
 #include "models/schema/spelling.h"
+#include "planner/closed_form/symbols.h"
 #include "planner/paths/path_plan.h"
 #include "planner/paths/scenario_problem.h"
+#include "planner/plan/scenario_costs.h"
 #include "planner/plan/scenario_plan.h"
 #include "sim/transport/fabric.h"
 #include "tools/validation/expression.h"
@@ -214,6 +216,62 @@ double ideal_speedup(const Question& q) {
          plan.full_kv.value_or(planner::OperatingPoint{}).throughput_tokens_per_s;
 }
 
+/// RUN.composed_speedup(x, c, d_e, published | per_token): the same with the run's drafter, which proposes d_e - 1
+/// further tokens at each of x positions (VeriCache, appendix C); transfers as printed. x = 0: the drafter on full KV
+/// alone, d_e tokens a step.
+double composed_speedup(const Question& q) {
+  const scenario::Scenario& s = q.run->scenario;
+  const serving::DecodeConfig& decode = s.serving.decode;
+  if (!decode.drafter) throw ExpressionError("composed_speedup(): the run has no drafter");
+  const auto whole = [&](std::size_t i) { return static_cast<std::int64_t>(q.number(i)); };
+  const std::int64_t x = whole(0), d_e = whole(2);
+  if (x < 0 || d_e < 1) throw ExpressionError("composed_speedup(): expected x >= 0 and d_e >= 1");
+  const planner::ScenarioCosts costs(s, planner::kNoRefinements);
+  const models::LlmSpec& network = decode.drafter->spec.network;
+  const double gpus = static_cast<double>(s.serving.cluster.parallel.gpus());
+  const auto bytes = [](double value) { return std::llround(value); };
+  planner::SymbolsProblem problem;
+  problem.symbols.M = s.serving.model.weight_bytes();
+  problem.symbols.KV = bytes(costs.kv_bytes());
+  problem.symbols.HBM = problem.symbols.M + bytes(costs.room_bytes());
+  problem.symbols.BW_hbm = gpus * s.serving.cluster.gpu.memory_bytes_per_s.value;
+  problem.symbols.BW_link = gpus * s.serving.cluster.host_link.read_bytes_per_s.value;
+  problem.model = planner::TransferModel::published;
+  problem.least_draft_length = problem.most_draft_length = x;
+  problem.keep_ratios = {q.number(1)};
+  problem.acceptance = decode.acceptance;
+  problem.agreement = decode.compressor.agreement;
+  problem.reload = decode.compressor.reload;
+  planner::Drafter drafter;
+  drafter.weights = std::llround(network.weight_bytes_read(1));
+  drafter.KV = network.kv_bytes_per_token() * (costs.prompt() + costs.generated());
+  drafter.least = drafter.most = d_e;
+  drafter.acceptance = decode.drafter->law();
+  drafter.composition =
+      q.word(3, {"published", "per_token"}) == 0 ? planner::Composition::published : planner::Composition::per_token;
+  problem.drafter = drafter;
+  const planner::Cycle full = planner::full_kv_cycle(problem.symbols);
+  std::vector<planner::Cycle> cycles;
+  if (x > 0) {
+    cycles = planner::cycles_of(problem);
+  } else {
+    planner::Cycle alone = full;
+    const auto passes = static_cast<double>(d_e - 1);
+    const auto weights = static_cast<double>(drafter.weights), kv = static_cast<double>(drafter.KV);
+    alone.tokens = 1 + models::AcceptanceModel(drafter.acceptance, 1, d_e).expected_accepted(d_e - 1);
+    alone.gpu = planner::GpuTime::linear(full.gpu.fixed_s() + passes * weights / problem.symbols.BW_hbm,
+                                         full.gpu.per_request_s() + passes * kv / problem.symbols.BW_hbm);
+    alone.room_bytes -= weights;
+    alone.resident_bytes += kv;
+    alone.average_bytes = alone.compressed_bytes = alone.resident_bytes;
+    cycles.push_back(std::move(alone));
+  }
+  const auto rate = [&](const std::vector<planner::Cycle>& some) {
+    return planner::search(problem.model, some, {}).optimum.value_or(planner::OperatingPoint{}).throughput_tokens_per_s;
+  };
+  return rate(cycles) / rate({full});
+}
+
 /// RUN.accepted_deviation(drafted): standard deviation of a round's accepted length by the drafter's law,
 /// E[n^2] = sum of (2 i - 1) S(i).
 double accepted_deviation(const Question& q) {
@@ -259,6 +317,7 @@ constexpr Probe kProbes[] = {
     {"reload_round", 3, true, reload_round},
     {"planned_tokens_per_s", 0, true, planned_tokens_per_s},
     {"ideal_speedup", 3, true, ideal_speedup},
+    {"composed_speedup", 4, true, composed_speedup},
     {"accepted_deviation", 1, true, accepted_deviation},
     {"commonest_method_share", 0, true, commonest_method_share},
 };
