@@ -434,35 +434,43 @@ void add_blocks(ConfigNode& entry, Fields& fields, const Family& family, Layers&
   entry.append("moe", std::move(moe), count->origin());
 }
 
-/// The longest context in tokens: with YaRN the stated factor times the context of training, as vLLM derives it
-/// (get_and_verify_max_len), else `max_position_embeddings`.
+/// Maps of a scaling of positions below a key: one of all layers, or one of each kind of layer.
+std::vector<const ConfigNode*> scalings_of(const ConfigNode& map) {
+  std::vector<const ConfigNode*> all;
+  if (map.find("rope_type") || map.find("type")) return {&map};
+  for (const ConfigNode::Entry& kind : map.entries()) {
+    if (kind.value.is_map()) all.push_back(&kind.value);
+  }
+  return all;
+}
+
+/// The longest context in tokens, as vLLM derives it (_get_and_verify_max_len in vllm/config/model.py): the factor of a
+/// scaling times max_position_embeddings, or with YaRN times the context of training. With longrope (su) and llama3,
+/// and in Gemma 3, max_position_embeddings is what comes out already.
 std::int64_t longest_context(Fields& fields, std::vector<std::string>& remarks) {
   const std::int64_t stated = fields.whole("max_position_embeddings");
+  const ConfigNode* family = fields.find("model_type");
+  if (family != nullptr && family->text().find("gemma3") != std::string::npos) return stated;
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const ConfigNode* map = fields.find(key);
     if (map == nullptr || !map->is_map()) continue;
-    Fields scaling(*map, "a map", "scaling of positions");
-    const ConfigNode* type = scaling.find("rope_type") ? scaling.find("rope_type") : scaling.find("type");
-    const ConfigNode* factor = scaling.find("factor");
-    if (type == nullptr || factor == nullptr) continue;
-    const auto times = std::get<double>(schema::number().positive().usually(1e-3, 1e6).read(*factor, "factor"));
-    const std::int64_t trained = scaling.whole("original_max_position_embeddings", 0);
-    if (type->text() == "yarn" && trained > 0) {
-      const std::int64_t scaled = std::llround(times * static_cast<double>(trained));
+    for (const ConfigNode* one : scalings_of(*map)) {
+      Fields scaling(*one, "a map", "scaling of positions");
+      const ConfigNode* type = scaling.find("rope_type") ? scaling.find("rope_type") : scaling.find("type");
+      const ConfigNode* factor = scaling.find("factor");
+      if (type == nullptr || factor == nullptr) continue;
+      if (type->text() == "llama3" || type->text() == "longrope" || type->text() == "su") continue;
+      const auto times = std::get<double>(schema::number().positive().usually(1e-3, 1e6).read(*factor, "factor"));
+      const std::int64_t base =
+          type->text() == "yarn" ? scaling.whole("original_max_position_embeddings", stated) : stated;
+      const std::int64_t scaled = std::llround(times * static_cast<double>(base));
       if (scaled != stated) {
         remarks.push_back(
-            fmt::format("The context is {} tokens, {:g} x {} by {} (yarn), as vLLM derives it; max_position_embeddings "
+            fmt::format("The context is {} tokens, {:g} x {} by {} ({}), as vLLM derives it; max_position_embeddings "
                         "is {}.",
-                        scaled, times, trained, key, stated));
+                        scaled, times, base, key, type->text(), stated));
       }
       return scaled;
-    }
-    const bool counted = type->text() == "llama3" || type->text() == "longrope" || type->text() == "su";
-    if (times != 1 && !counted) {
-      remarks.push_back(
-          fmt::format("{} ({}, factor {:g}) does not lengthen the context of max_position_embeddings, "
-                      "{} tokens: model.max_context sets another.",
-                      key, type->text(), times, stated));
     }
   }
   return stated;

@@ -96,7 +96,10 @@ constexpr std::array rate_units{per("/s", 1),
                                 per_spaced("req/h", 3600),
                                 per_spaced("requests/s", 1),
                                 per_spaced("requests/min", 60),
-                                per_spaced("requests/h", 3600)};
+                                per_spaced("requests/h", 3600),
+                                per_spaced("sessions/s", 1),
+                                per_spaced("sessions/min", 60),
+                                per_spaced("sessions/h", 3600)};
 
 constexpr std::array price_units{decimal("USD/h", 0)};
 constexpr std::array storage_price_units{decimal("USD/GB-month", 0)};
@@ -296,6 +299,11 @@ std::int64_t parse_integral(Dimension dimension, std::string_view text) {
 double parse_real(Dimension dimension, std::string_view text) {
   return is_integral(dimension) ? static_cast<double>(parse_integral(dimension, text))
                                 : parse_as_double(dimension, text);
+}
+
+std::string_view subject_of_rate(std::string_view text) {
+  if (text.find("req") != std::string_view::npos) return "requests";
+  return text.find("sessions") != std::string_view::npos ? "sessions" : "";
 }
 
 std::string canonical_integral(Dimension dimension, std::int64_t value) {

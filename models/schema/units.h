@@ -83,6 +83,10 @@ inline double parse_time(std::string_view text) {
 inline double parse_rate(std::string_view text) {
   return parse_real(Dimension::rate, text);
 }
+/// A rate that can be parsed says of what it is: "requests" ("4 req/s", "4 requests/min") or "sessions"; empty where it
+/// does not ("4/s").
+std::string_view subject_of_rate(std::string_view text);
+
 inline double parse_number(std::string_view text) {
   return parse_real(Dimension::number, text);
 }

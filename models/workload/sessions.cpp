@@ -30,6 +30,14 @@ std::string problem_with(const SessionSpec& spec) {
   return {};
 }
 
+double mean_requests(const SessionSpec& spec) {
+  const double turns = LengthSampler(spec.turns).mean();
+  if (!spec.sub_agents) return turns;
+  const SubAgentSpec& sub = *spec.sub_agents;
+  const double agents = std::max(turns - 1, 0.0) * sub.share * LengthSampler(sub.count).mean();
+  return turns + agents * LengthSampler(sub.turns).mean();
+}
+
 Sessions::Sessions(const SessionSpec& spec, LengthSampler output, Streams streams)
     : turns_(spec.turns),
       growth_(spec.growth),

@@ -38,6 +38,9 @@ struct SessionSpec {
 /// What is wrong with the specification and what was expected; empty if nothing is.
 std::string problem_with(const SessionSpec& spec);
 
+/// Requests of a session, those of the sub-agents that it begins among them, in the mean of their laws.
+double mean_requests(const SessionSpec& spec);
+
 /// The sessions that are under way: what is known of each is kept until it is over, and nothing else.
 class Sessions {
  public:

@@ -126,11 +126,7 @@ std::string load_text(double rate, Load load) {
 }
 
 double requests_per_session(const scenario::Scenario& s) {
-  const double turns = mean_turns(s);
-  if (!s.workload.sessions || !s.workload.sessions->spec.sub_agents) return turns;
-  const models::SubAgentSpec& sub = *s.workload.sessions->spec.sub_agents;
-  const double agents = std::max(turns - 1, 0.0) * sub.share * models::LengthSampler(sub.count).mean();
-  return turns + agents * models::LengthSampler(sub.turns).mean();
+  return s.workload.sessions ? models::mean_requests(s.workload.sessions->spec) : 1;
 }
 
 double requests_per_load(const scenario::Scenario& s) {

@@ -388,6 +388,32 @@ void check_sessions(const WorkloadConfig& w, const Reporter& report) {
   if (w.requests > 0) report.fail("requests", "with sessions, use sessions.count");
 }
 
+/// Rates are of what arrives: requests, or the first ones of sessions.
+void check_rates(const WorkloadConfig& w, const Reporter& report) {
+  const auto check = [&](const std::string& key, const schema::ConfigNode* rate) {
+    if (rate == nullptr || !rate->is_scalar()) return;
+    const std::string_view of = schema::subject_of_rate(rate->text());
+    if (of.empty() || (of == "sessions") == w.sessions.has_value()) return;
+    const double per_s = schema::parse_rate(rate->text());
+    const auto words = [](double figure) { return schema::round_quantity(schema::Dimension::rate, figure, 6); };
+    if (!w.sessions) {
+      report.fail(key, fmt::format("\"{}\" is of sessions, and this workload has none: write \"{}\" for requests, or "
+                                   "give workload.sessions",
+                                   rate->text(), words(per_s)));
+    }
+    const double requests = models::mean_requests(w.sessions->spec);
+    report.fail(key, fmt::format("\"{}\" is of requests, and those that arrive are sessions, of {:.6g} requests each "
+                                 "in the mean: write \"{}\" for so many requests",
+                                 rate->text(), requests, words(per_s / requests)));
+  };
+  check("arrivals.rate", report.node().find_path("arrivals.rate"));
+  const schema::ConfigNode* table = report.node().find_path("arrivals.over_time.table");
+  if (table == nullptr || !table->is_sequence()) return;
+  for (std::size_t i = 0; i < table->items().size(); ++i) {
+    check(fmt::format("arrivals.over_time.table.{}.rate", i), table->items()[i].find("rate"));
+  }
+}
+
 /// What is said of a recording, whether it is the only one or not.
 void add_recording(ObjectSchema<TraceInput>& trace) {
   trace.required("format", &TraceInput::format, one_of(words_of(models::trace_formats())), "file format");
@@ -510,6 +536,7 @@ ObjectSchema<WorkloadConfig> workload_schema() {
     }
     if (w.trace && w.requests > 0) report.fail("requests", "with a trace, use trace.max_requests");
     check_sessions(w, report);
+    check_rates(w, report);
     check_classes(w, report);
     if (!w.recorded_prompts()) {
       if (!w.classes.empty()) return;

@@ -167,7 +167,8 @@ std::vector<BadInput> bad_command_lines() {
       {"RateWithoutItsUnit",
        {{"  closed: {concurrency: 4}\n", "  arrivals: {rate: 2/s}\n"}},
        "--set workload.arrivals.rate: expected a rate with its unit (/s, /min, /h, req/s, req/min, req/h, requests/s, "
-       "requests/min, requests/h), found the bare number \"200\"; write \"200/s\"",
+       "requests/min, requests/h, sessions/s, sessions/min, sessions/h), found the bare number \"200\"; write "
+       "\"200/s\"",
        set("workload.arrivals.rate=200")},
       {"PlacementPolicyWithoutStoredPrompts",
        {},

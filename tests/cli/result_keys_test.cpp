@@ -50,7 +50,8 @@ void expect_result_keys(const Json& r) {
   }
   EXPECT_EQ(keys(r["quality"]), (Keys{"mean_score", "expected_kl_nats", "lossless"}));
   EXPECT_EQ(keys(r["complexity"]), (Keys{"mechanisms", "tiers", "memory_bytes"}));
-  EXPECT_EQ(keys(r["gpu"]), (Keys{"busy_fraction", "hbm_peak_bytes", "hbm_mean_bytes", "bound_by", "twice"}));
+  EXPECT_EQ(keys(r["gpu"]),
+            (Keys{"busy_fraction", "hbm_peak_bytes", "hbm_mean_bytes", "bound_by", "twice", "link_in_use"}));
   EXPECT_EQ(keys(r["gpu"]["bound_by"]), (Keys{"hbm_bandwidth", "compute", "link", "collectives", "launches", "host",
                                               "front_end", "fixed", "idle"}));
   EXPECT_EQ(keys(r["gpu"]["twice"]),

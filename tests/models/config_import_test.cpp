@@ -598,7 +598,7 @@ TEST(ConfigImport, AnUnknownTypeIsReadAsTheOneThatIsNamed) {
   }
 }
 
-TEST(ConfigImport, ContextsThatYarnLengthensAreThoseThatEnginesTake) {
+TEST(ConfigImport, ContextsThatScalingsLengthenAreThoseThatEnginesTake) {
   const auto scaled = [](const std::string& scaling) {
     const ImportedModel imported = read(with(with(kDense, "rope_scaling", "\"rope_scaling\": " + scaling),
                                              "max_position_embeddings", "\"max_position_embeddings\": 40960"));
@@ -614,12 +614,22 @@ TEST(ConfigImport, ContextsThatYarnLengthensAreThoseThatEnginesTake) {
             (std::pair<std::int64_t, std::string>{40960, ""}));
   EXPECT_EQ(scaled(R"({"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192})"),
             (std::pair<std::int64_t, std::string>{40960, ""}));
-  EXPECT_EQ(
-      scaled(R"({"type": "linear", "factor": 4})"),
-      (std::pair<std::int64_t, std::string>{
-          40960,
-          "rope_scaling (linear, factor 4) does not lengthen the context of max_position_embeddings, 40960 tokens: "
-          "model.max_context sets another."}));
+  for (const std::string type : {"linear", "dynamic", "ntk"}) {
+    EXPECT_EQ(scaled(R"({"type": ")" + type + R"(", "factor": 4})"),
+              (std::pair<std::int64_t, std::string>{163840,
+                                                    "The context is 163840 tokens, 4 x 40960 by rope_scaling (" + type +
+                                                        "), as vLLM derives it; max_position_embeddings is "
+                                                        "40960."}));
+  }
+  EXPECT_EQ(scaled(R"({"rope_type": "yarn", "factor": 2})").first, 81920) << "without a context of training";
+  EXPECT_EQ(scaled(R"({"rope_type": "dynamic", "factor": 1.0, "alpha": 1000})"),
+            (std::pair<std::int64_t, std::string>{40960, ""}));
+  EXPECT_EQ(scaled(R"({"rope_type": "longrope", "factor": 4.0})"), (std::pair<std::int64_t, std::string>{40960, ""}));
+  EXPECT_EQ(scaled(R"({"full_attention": {"rope_type": "linear", "factor": 2}, "sliding_attention": {"rope_type": )"
+                   R"("default"}})")
+                .first,
+            81920)
+      << "by the kind of layer";
   EXPECT_NE(refusal(with(kDense, "rope_scaling", R"("rope_scaling": {"rope_type": "yarn", "factor": "four"})"))
                 .find("factor"),
             std::string::npos);

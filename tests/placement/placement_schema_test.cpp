@@ -46,7 +46,8 @@ TEST(PlacementSchema, ReadsEveryKey) {
       "quantisers: [kivi-4bit], combine: false}, quality: {advantage: 0.25, disadvantage: 1.5, shape: 1, best: {kvzip: "
       "0.75, knorm: 0, snapkv: 0, keydiff: 0.25}}, drift: {every: 30 s, magnitude: 0.2}, profiling: {online: true, "
       "threshold: 0.1, "
-      "queries: 2, noise: 0.2, output_tokens: 64 tokens}, workers: 3, worker_rate: 1 GB/s, in_transit: 0.2, gpu_memory: 1 GB}");
+      "queries: 2, noise: 0.2, output_tokens: 64 tokens}, workers: 3, worker_rate: 1 GB/s, in_transit: 0.2, "
+      "gpu_memory: 1 GB}");
   EXPECT_EQ(p.granularity, Granularity::blocks);
   EXPECT_EQ(p.utility.alpha_s, 4);
   EXPECT_EQ(p.utility.variant, UtilityVariant::least_drop_for_need);

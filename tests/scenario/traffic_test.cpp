@@ -70,6 +70,28 @@ TEST(Traffic, SessionsThatMakeNoSenseAreRefusedByKey) {
                    "placement.granularity: what the turns of a session share are blocks: use blocks"));
 }
 
+// Six turns a session: 6 requests/s are one session a second, and were taken for six.
+TEST(Traffic, RatesOfRequestsAreNoRatesOfSessions) {
+  const auto load = [](const std::string& rate, const std::string& sessions) {
+    return refusal("arrivals: {rate: " + rate + "}, requests: 9, " + kLengths + sessions);
+  };
+  EXPECT_EQ(load("6 requests/s", ""), "");
+  EXPECT_EQ(load("6 /s", ""), "");
+  EXPECT_TRUE(says(load("6 sessions/s", ""),
+                   "workload.arrivals.rate: \"6 sessions/s\" is of sessions, and this workload has none: write"));
+  const auto of_sessions = [](const std::string& rate) {
+    return refusal("arrivals: {rate: " + rate + "}, " + kLengths +
+                   ", sessions: {turns: 6, growth: 100 tokens, think_time: 1 s, count: 9}");
+  };
+  EXPECT_EQ(of_sessions("6 sessions/s"), "");
+  EXPECT_EQ(of_sessions("6 /s"), "");
+  for (const char* rate : {"6 requests/s", "360 req/min"}) {
+    const std::string message = of_sessions(rate);
+    EXPECT_TRUE(says(message, "is of requests, and those that arrive are sessions, of 6 requests each in the mean"));
+    EXPECT_TRUE(says(message, "write \"1/s\" for so many requests")) << message;
+  }
+}
+
 TEST(Traffic, ClassesThatMakeNoSenseAreRefusedByKey) {
   const std::string load = "closed: {concurrency: 4}, requests: 9, ";
   EXPECT_EQ(refusal(load + "classes: [" + kClass + "]"), "");
