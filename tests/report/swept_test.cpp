@@ -238,7 +238,7 @@ TEST(Swept, TheRuleThatTheTerminalNamesChoosesItsPoint) {
     expect_named_rule(sweep, page.at(1), even.empty() ? "" : results::point_numbers(even));
     ++rules[results::rule_words(ranking.best).substr(0, 5)];
     for (const auto& [at, best] : ranking.at_given) {
-      EXPECT_TRUE(std::any_of(page.begin(), page.end(), [&](const std::string& line) {
+      EXPECT_TRUE(std::any_of(page.begin(), page.end(), [&at = at, &best = best](const std::string& line) {
         return line.starts_with(fmt::format("at {}: point {} ", at, best.chosen)) &&
                line.find(results::even_words(best, results::point_numbers(best.even))) != std::string::npos;
       })) << at;

@@ -181,6 +181,7 @@ std::vector<KeyRow> quality_rows() {
       {"placement.profiling.online", fast({chosen(drift)}), "false", "true"},
       {"placement.profiling.threshold", profiling, "0.05", "0.3"},
       {"placement.profiling.queries", profiling, "1", "3"},
+      {"placement.profiling.noise", fast({chosen(drift)}), "0", "0.3"},
       {"placement.profiling.output_tokens", profiling, "128 tokens", "16 tokens"},
   };
 }
