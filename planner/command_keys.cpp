@@ -33,10 +33,14 @@ std::span<const CommandKeys> command_keys() {
           "plan without --simulate", {"decode.draft_length"}, "plan chooses it: use --draft-length, or --simulate"},
       CommandKeys{
           "plan without --simulate", {"decode.resident", "decode.offloaded"}, "plan chooses the batch: use --simulate"},
+      // Whoever names another compressor must say its ratio, too.
+      CommandKeys{"plan without --simulate, of the file's compressor",
+                  {"decode.keep_ratio"},
+                  "plan chooses it: use --keep-ratio, or --simulate"},
       CommandKeys{"plan by closed forms",
                   {"run", "cluster.router", "workload.requests", "workload.arrivals.process", "workload.arrivals.cv",
-                   "schedule.unplaced", "schedule.asynchronous", "schedule.receive_interval", "schedule.batch_wait",
-                   "schedule.preempted"},
+                   "schedule.window", "schedule.unplaced", "schedule.asynchronous", "schedule.receive_interval",
+                   "schedule.batch_wait", "schedule.preempted"},
                   "closed forms are of average iterations, and nothing is simulated: use --simulate, or run",
                   WithinMap::allowed},
       // The keys that decide which step is possible at all (schedule.policy, prefill, host memory) may be set.

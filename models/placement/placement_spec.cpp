@@ -273,6 +273,18 @@ void check_representation(const PlacementSpec& p, const Reporter& report) {
   }
 }
 
+/// Why no worker compresses what is stored; empty where some do.
+std::string why_no_work(const PlacementSpec& p) {
+  if (p.policy == utility_policy) return {};
+  if (p.policy == importance_policy) return "choosing important chunks takes no time: use policy: utility";
+  return p.compressor ? "" : "nothing is compressed: use compressor, or policy: utility";
+}
+
+/// Why contexts lose no quality; empty where some do.
+std::string why_no_loss(const PlacementSpec& p) {
+  return p.policy == importance_policy ? std::string() : why_no_work(p);
+}
+
 void add_parts(ObjectSchema<PlacementSpec>& s) {
   using P = PlacementSpec;
   s.object("utility", &P::utility, utility_schema(), Presence::optional, "policy utility: what it makes largest");
@@ -357,6 +369,8 @@ ObjectSchema<PlacementSpec> placement_schema(std::vector<Word> policies) {
   for (const char* key : {"utility", "options", "profiling", "importance"}) {
     s.unread({key}, [key](const PlacementSpec& p) { return why_foreign(p.policy, key); });
   }
+  s.unread({"workers", "worker_rate"}, why_no_work);
+  s.unread({"quality", "drift"}, why_no_loss);
   s.check(check_representation);
   s.check(check_compressor);
   return s;

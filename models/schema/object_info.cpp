@@ -20,12 +20,27 @@ std::vector<std::string> key_names(const ObjectInfo& info) {
 }
 
 /// What follows on an unknown key: what it may be, or that there is nothing of the kind.
+/// Adds where a key of this name stands in the maps below: "arrivals.rate".
+void add_deeper(const std::string& key, const ObjectInfo& info, const std::string& path, int levels,
+                std::vector<std::string>& found) {
+  for (const FieldInfo& field : info.fields) {
+    if (field.form != Form::object || field.list || !field.object) continue;
+    const std::string below = path + field.name + ".";
+    if (field.object->find(key) != nullptr) found.push_back(below + key);
+    if (levels > 1) add_deeper(key, *field.object, below, levels - 1, found);
+  }
+}
+
 std::string meant_by(const std::string& key, const ObjectInfo& info) {
   if (!info.expected_keys.empty()) return "; " + info.expected_keys;
   const std::vector<std::string> names = key_names(info);
   if (const std::string option = engine_option(key); !option.empty()) return "; " + option;
-  if (is_not_modelled(key) && nearest(key, names).empty()) return fmt::format("; {}", kWhereNotModelled);
-  return suggest(key, names);
+  if (!nearest(key, names).empty()) return suggest(key, names);
+  constexpr std::size_t kMostTold = 2;
+  std::vector<std::string> deeper;
+  add_deeper(key, info, "", 2, deeper);
+  if (!deeper.empty() && deeper.size() <= kMostTold) return "; " + did_you_mean(deeper);
+  return is_not_modelled(key) ? fmt::format("; {}", kWhereNotModelled) : suggest(key, names);
 }
 
 /// The key below a map that a scalar in place of the map may be meant for; null where none is likelier than others.

@@ -119,6 +119,7 @@ class Evaluation {
       c.fleet = std::move(sized);
     } else {
       // One replica sustains a rate, and no number of them the required one: a configuration that fails.
+      c.too_much = {sized.needed, fleet.required_rate, fleet.replica_rate};
       c.search = {};
       c.search.fails_at = *request_.rate;
       c.probes = {std::move(*sized.fails)};

@@ -56,6 +56,12 @@ struct Configuration {
   std::optional<Fleet> fleet;  ///< where a rate is required, a replica sustains one, and the fleet could be sized
   /// Why there is no fleet though a rate is required and a replica sustains one; empty where there is one.
   std::string no_fleet;
+  /// Where no number of replicas meets the objectives at the required rate though one replica sustains a lower one.
+  struct TooMuch {
+    std::int64_t replicas = 0;        ///< the most that were tried
+    double required = 0, of_one = 0;  ///< rates
+  };
+  std::optional<TooMuch> too_much;
   ModelMargin margin;
 
   // Of one replica at its rate.

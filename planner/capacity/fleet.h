@@ -66,8 +66,8 @@ struct FleetOptions {
 };
 
 struct Fleet {
-  /// False: no fleet that can be simulated meets the objectives (`fails` is the largest), and more replicas are no way
-  /// out: it may be something that they share. Nothing else is set then.
+  /// False: no fleet that can be simulated meets the objectives (`fails` is the largest, of `needed` replicas), and
+  /// more replicas are no way out: it may be something that they share. Nothing else is set then.
   bool found = true;
   /// Why no simulation can tell what a fleet of this size does; empty: one can. Nothing else is set where there is a
   /// reason.

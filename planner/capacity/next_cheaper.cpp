@@ -150,10 +150,31 @@ std::string attainment_words(const Probe& probe, const ProbeOptions& options) {
                          : std::string());
 }
 
+std::string load_words(double rate, Load load) {
+  return fmt::format("{:.4g}{}", rate, load == Load::requests ? "/s" : fmt::format(" {}", words_of(load)));
+}
+
 std::string alone_words(const Probe& probe, Load load) {
   if (load == Load::users) return "with one user";
   return fmt::format("when requests run alone ({:.3g}{})", probe.rate,
                      load == Load::requests ? "/s" : fmt::format(" {}", words_of(load)));
+}
+
+/// A configuration that meets the objectives nowhere, or only at less than is asked for.
+std::string miss_words(const Configuration& c, const Probe& probe) {
+  const std::string misses = describe_misses(probe, c.scenario.serving.slo);
+  const Load load = load_of(c.scenario);
+  if (c.too_much) {
+    const auto [replicas, required, of_one] = *c.too_much;
+    return fmt::format("no fleet of up to {} replicas meets the objectives at {}, though one replica sustains {}: {}",
+                       replicas, load_words(required, load), load_words(of_one, load), misses);
+  }
+  const std::string when =
+      c.scenario.trace
+          ? fmt::format("with the trace stretched to {:.3g}/s, where only requests that arrive together still meet",
+                        probe.rate)
+          : alone_words(probe, load);
+  return fmt::format("nothing meets the objectives at any rate: {} even {}", misses, when);
 }
 
 }  // namespace
@@ -171,16 +192,9 @@ void throw_nearest_miss(const std::vector<Configuration>& configurations, const 
   }
   if (!nearest) throw Infeasible(fmt::format("no configuration can run{}", others));
   const Probe& probe = lowest(*nearest);
-  const std::string when =
-      nearest->scenario.trace
-          ? fmt::format(
-                "even with the trace stretched to {:.3g}/s, where only requests that arrive together still meet",
-                probe.rate)
-          : fmt::format("even {}", alone_words(probe, load_of(nearest->scenario)));
-  throw Infeasible(fmt::format("nothing meets the objectives at any rate: {} {}; {}; {}{}:{}, {}{}",
-                               describe_misses(probe, nearest->scenario.serving.slo), when,
-                               attainment_words(probe, options), configurations.size() > 1 ? "nearest: " : "",
-                               nearest->machine, nearest->tensor_parallel, nearest->policy, others));
+  throw Infeasible(fmt::format("{}; {}; {}{}:{}, {}{}", miss_words(*nearest, probe), attainment_words(probe, options),
+                               configurations.size() > 1 ? "nearest: " : "", nearest->machine, nearest->tensor_parallel,
+                               nearest->policy, others));
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include "models/schema/error.h"
 #include "models/schema/yaml.h"
 #include "planner/capacity/capacity_plan.h"
+#include "planner/infeasible.h"
 #include "tests/planner/capacity_scenario.h"
 #include "tests/support/pools_scenario.h"
 
@@ -239,10 +240,26 @@ TEST(TierFleet, ThatSharesWhatBindsIsNone) {
   EXPECT_FALSE(shared.found);
   ASSERT_TRUE(shared.fails);
   EXPECT_FALSE(shared.fails->passes);
+  EXPECT_EQ(shared.needed, kMostSimulatedReplicas);
   const Fleet own = fleet_of("read: 10 GB/s");
   EXPECT_TRUE(own.found);
   EXPECT_EQ(own.needed, 1000);
   EXPECT_EQ(own.simulated, kSubsetReplicas);
+}
+
+// One replica sustains a rate: the answer does not say that none does.
+TEST(TierFleet, ThatNoNumberOfReplicasMakesIsToldFromARateThatNoneSustains) {
+  CapacityRequest request = quick_request();
+  request.rate = 300;
+  const auto s = documents({"cluster.host.memory=600 MB", "cluster.storage=[{name: ssd, read: 4 GB/s, shared: true}]"});
+  try {
+    plan_capacity(s, request);
+    FAIL() << "a fleet for 300 requests/s";
+  } catch (const Infeasible& e) {
+    EXPECT_TRUE(std::string_view(e.what()).starts_with(
+        "no fleet of up to 64 replicas meets the objectives at 300/s, though one replica sustains "))
+        << e.what();
+  }
 }
 
 }  // namespace

@@ -56,6 +56,25 @@ TEST(TradeOff, APolicyLiesAtTheSpeedOfItsUsersAndOfItsGpus) {
   EXPECT_DOUBLE_EQ(p.data.rows[1][2].value.value(), 120);
 }
 
+// As on the terminal: idle time binds nothing, and what never rests beside the iterations binds whatever they did.
+TEST(Costs, OfACapacitySayWhatBindsAsTheTerminalDoes) {
+  Json d = capacity_document();
+  Json& c = d["configurations"][0];
+  c["bound_by"] = {{"hbm_bandwidth", 0.3}, {"compute", 0.1}, {"idle", 0.6}};
+  c["twice"] = {{"hbm_bandwidth", 0.27}, {"link", nullptr}};
+  const auto bound = [&d] {
+    for (const Table& t : all<Table>(costs(inputs_of({d})))) {
+      if (t.title.starts_with("One replica")) return t.rows.at(0)[column(t, "bound by, twice it")].text;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(bound(), "HBM 30 % +27 %");
+  c["link_in_use"] = 0.97;
+  EXPECT_EQ(bound(), "link 97 %");
+  c.erase("bound_by");
+  EXPECT_EQ(bound(), "-");
+}
+
 TEST(TradeOff, OnePolicyIsNoTradeOff) {
   EXPECT_TRUE(trade_off(inputs_of({compare_document({run_document()})})).blocks.empty());
 }

@@ -72,7 +72,8 @@ const std::map<std::string_view, Answer> kAnswers{{"show step", step_of},
                                                   {"show step without --verify", step_of_drafts},
                                                   {"plan", plan_of},
                                                   {"plan by closed forms", plan_of},
-                                                  {"plan without --simulate", plan_of}};
+                                                  {"plan without --simulate", plan_of},
+                                                  {"plan without --simulate, of the file's compressor", plan_of}};
 
 bool names_folder(const Sets& sets) {
   return std::any_of(sets.begin(), sets.end(),

@@ -235,6 +235,9 @@ TEST(Experiment, WhyNothingSteadyWasMeasured) {
     const std::string why = planner::unsteady_state(m);
     return why.substr(0, why.find(": the queue grows"));
   };
+  m.waiting_before = 1;
+  EXPECT_TRUE(when().starts_with("1 request waited ")) << when();
+  m.waiting_before = 30;
   m.runs_past_arrivals = 2;
   EXPECT_EQ(when(),
             "30 requests waited for admission when measuring began and 81 when the last request arrived, while 1000 "

@@ -35,6 +35,11 @@ TEST(SchemaErrors, AnUnknownKeyListsTheValidOnes) {
             "test.yaml:3:10: window: unknown key \"colour\" of window; expected length");
 }
 
+TEST(SchemaErrors, AKeyOfAMapBelowNamesItsPlace) {
+  EXPECT_EQ(complaint("length: 3"),
+            "test.yaml:3:1: unknown key \"length\" of cluster; did you mean \"window.length\"?");
+}
+
 TEST(SchemaErrors, WhatPeopleLookForAndIsNotModelledIsSaidToBeListed) {
   for (const std::string word : {"disaggregated", "LoRA", "beam-width", "adapters", "swap_space"}) {
     EXPECT_TRUE(is_not_modelled(word)) << word;

@@ -184,7 +184,24 @@ void declare_run_options(CLI::App& app, RunOptions& options) {
   app.add_flag("--timing", options.timing, "Wall-clock figures in the JSON too, which then differs between runs");
 }
 
+namespace {
+
+/// A key that an option says cannot be set, too: one of the two would count in silence.
+void refuse_said_twice(const SimulationOptions& options) {
+  const auto refuse = [&options](bool given, std::string_view option, std::string_view key) {
+    for (const std::string& set : options.set) {
+      if (!given || std::string_view(set).substr(0, set.find('=')) != key) continue;
+      throw schema::InputError(fmt::format("--set {}: {} says it, too: give one of them", key, option));
+    }
+  };
+  refuse(options.seed.has_value(), "--seed", "run.seed");
+  refuse(options.replications.has_value(), "--replications", "run.replications");
+}
+
+}  // namespace
+
 std::vector<std::string> seeds_of(const SimulationOptions& options) {
+  refuse_said_twice(options);
   std::vector<std::string> overrides;
   if (options.seed) overrides.push_back(fmt::format("run.seed={}", *options.seed));
   if (options.replications) overrides.push_back(fmt::format("run.replications={}", *options.replications));

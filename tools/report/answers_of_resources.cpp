@@ -274,10 +274,12 @@ Fact bound_by(const Simulated& run) {
   f.detail += ".";
   if (gains)
     f.detail += "\nBehind a share stands how much faster the same iterations would be with twice the resource.";
-  if (const double launched = number_or_nan(run.result, {"iterations", "launched"}); launched > 0) {
+  const double launched = number_or_nan(run.result, {"iterations", "launched"});
+  const double of = number_or_nan(run.result, {"iterations", "count"});
+  if (launched > 0 && of > 0) {
     f.detail +=
         fmt::format("\n{} of {} iterations had more tokens than captured ones have and were launched kernel by kernel.",
-                    results::figure(launched), results::figure(number_or_nan(run.result, {"iterations", "count"})));
+                    results::whole(std::llround(launched)), results::whole(std::llround(of)));
   }
   add_tokeniser(f, number_or_nan(run.result, {"tokeniser", "busy_fraction"}));
   add_link(f, number_or_nan(run.result, {"gpu", "link_in_use"}));

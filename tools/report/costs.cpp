@@ -12,6 +12,7 @@
 #include "tools/report/words.h"
 #include "tools/results/capacity.h"
 #include "tools/results/numbers.h"
+#include "tools/results/time_account.h"
 
 namespace kvsim::report {
 namespace {
@@ -72,16 +73,23 @@ void add_fleets(Section& s, const Json& capacity) {
   }
 }
 
-/// What most of the time went to: "HBM bandwidth 99 %".
-std::string most_of(const Json& shares) {
-  std::string name = "-";
-  double most = 0;
-  for (const auto& [key, part] : shares.items()) {
-    if (!part.is_number() || part.get<double>() <= most) continue;
-    most = part.get<double>();
-    name = fmt::format("{} {}", factor_name(key), whole_percent(most));
+/// The account of a configuration's time, as the terminal's page has it.
+serving::Bottleneck account_of(const Json& c) {
+  serving::Bottleneck b;
+  for (const serving::TimePartName& of : serving::kTimeParts) {
+    (b.*of.part).share = number(c, {"bound_by", of.key}).value_or(0);
+    (b.*of.part).gain = number_or_nan(c, {"twice", of.key});
   }
-  return name;
+  b.link_in_use = number(c, {"link_in_use"}).value_or(0);
+  return b;
+}
+
+/// "HBM 58 % +27 %"
+std::string bound_in(const Json& c) {
+  const serving::Bottleneck time = account_of(c);
+  const double busy = number(c, {"tokeniser_busy"}).value_or(0);
+  const std::string gain = results::twice_text(time, busy);
+  return results::binding_text(time, busy) + (gain.empty() ? "" : " " + gain);
 }
 
 void add_machines(Section& s, const Json& capacity) {
@@ -99,8 +107,9 @@ void add_machines(Section& s, const Json& capacity) {
     std::replace(column.title.begin(), column.title.end(), '\n', ' ');
     t.add({column.title, true});
   }
-  for (page::Column column : {page::Column{"misses first"}, page::Column{"bound by"}, page::Column{"$ per hour", true},
-                              page::Column{"$ per 1M output tokens", true}, page::Column{"output"}}) {
+  for (page::Column column :
+       {page::Column{"misses first"}, page::Column{"bound by, twice it"}, page::Column{"$ per hour", true},
+        page::Column{"$ per 1M output tokens", true}, page::Column{"output"}}) {
     t.add(std::move(column));
   }
   for (const Json& c : at(capacity, {"configurations"})) {
@@ -110,9 +119,10 @@ void add_machines(Section& s, const Json& capacity) {
                           cell(number_or_nan(c, {"rate_per_gpu"}), results::figure),
                           cell(number_or_nan(c, {"tokens_per_s"}), results::figure)};
     for (const results::LatencyColumn& column : times) row.push_back(cell(time_of_column(c, column), results::seconds));
-    for (Cell& one : std::vector<Cell>{misses.empty() ? "-" : misses, most_of(at(c, {"bound_by"})),
-                                       cell(number_or_nan(c, {"usd_per_hour"}), usd),
-                                       cell(number_or_nan(c, {"usd_per_1m_output_tokens"}), usd), output_of(c)}) {
+    const std::string bound = at(c, {"bound_by"}).empty() ? "-" : bound_in(c);
+    for (Cell& one :
+         std::vector<Cell>{misses.empty() ? "-" : misses, bound, cell(number_or_nan(c, {"usd_per_hour"}), usd),
+                           cell(number_or_nan(c, {"usd_per_1m_output_tokens"}), usd), output_of(c)}) {
       row.push_back(std::move(one));
     }
     t.rows.push_back(std::move(row));

@@ -28,21 +28,8 @@ double replicas_of(const Configuration& c) {
   return static_cast<double>(c.scenario.serving.cluster.replicas);
 }
 
-/// "compute 78 %": the part that most of the time went to, or what never rests beside it.
-std::string binding(const Probe& p) {
-  if (std::string text = saturated_text(p.tokeniser_busy, p.bound_by.link_in_use); !text.empty()) return text;
-  const serving::TimePartName& most = largest_part(p.bound_by, false);
-  return bound_text(most.name, (p.bound_by.*most.part).share);
-}
-
-/// "+41 %": what twice of that would bring.
-std::string twice(const Probe& p) {
-  if (!saturated_text(p.tokeniser_busy, p.bound_by.link_in_use).empty()) {
-    const bool thread = p.tokeniser_busy >= serving::kNeverRests;
-    return gain_text(thread ? p.bound_by.front_end.gain : p.bound_by.link.gain);
-  }
-  const serving::TimePartName& most = largest_part(p.bound_by, false);
-  return most.more.empty() ? "" : gain_text((p.bound_by.*most.part).gain);
+std::string bound_in(const Probe& p, std::string (*text)(const serving::Bottleneck&, double)) {
+  return text(p.bound_by, p.tokeniser_busy);
 }
 
 std::string limit_of(const Configuration& c) {
@@ -286,8 +273,10 @@ const Fields<Configuration>& rate_fields() {
        {},
        kProbeNoTpot},
       {kOnPages, "limit", limit_of},
-      {kOnPages, "bound by", [](const Configuration& c) { return c.sustained() ? binding(*c.sustained()) : "-"; }},
-      {kOnPages, "twice\nit", [](const Configuration& c) { return c.sustained() ? twice(*c.sustained()) : "-"; }},
+      {kOnPages, "bound by",
+       [](const Configuration& c) { return c.sustained() ? bound_in(*c.sustained(), binding_text) : "-"; }},
+      {kOnPages, "twice\nit",
+       [](const Configuration& c) { return c.sustained() ? bound_in(*c.sustained(), twice_text) : "-"; }},
       {kOnPages, "$/h", at_rate([](const auto& c, const Probe&) { return c.cost.total().value_or(kNone); }), dollars},
       {kOnPages, "$/1M", at_rate([](const auto& c, const Probe&) { return c.usd_per_million.value_or(kNone); }),
        dollars}};

@@ -60,6 +60,20 @@ const TimePartName& largest_part(const Bottleneck& b, bool idle) {
   return *most;
 }
 
+std::string binding_text(const Bottleneck& b, double tokeniser_busy) {
+  if (std::string text = saturated_text(tokeniser_busy, b.link_in_use); !text.empty()) return text;
+  const TimePartName& most = largest_part(b, false);
+  return bound_text(most.name, (b.*most.part).share);
+}
+
+std::string twice_text(const Bottleneck& b, double tokeniser_busy) {
+  if (!saturated_text(tokeniser_busy, b.link_in_use).empty()) {
+    return gain_text(tokeniser_busy >= serving::kNeverRests ? b.front_end.gain : b.link.gain);
+  }
+  const TimePartName& most = largest_part(b, false);
+  return most.more.empty() ? "" : gain_text((b.*most.part).gain);
+}
+
 Fields<Bottleneck> time_share_fields() {
   Fields<Bottleneck> fields;
   for (const TimePartName& part : kTimeParts) {

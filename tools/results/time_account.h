@@ -32,6 +32,11 @@ inline constexpr double kLaunchedWorthSaying = 0.03;
 /// Returns the part that most of the time went to; `idle`: with idle time among the parts.
 [[nodiscard]] const serving::TimePartName& largest_part(const serving::Bottleneck& b, bool idle);
 
+/// "compute 78 %": what never rests (saturated_text()), else the part that most of the time went to.
+[[nodiscard]] std::string binding_text(const serving::Bottleneck& b, double tokeniser_busy);
+/// "+41 %": what twice of that would bring; empty where that is not known.
+[[nodiscard]] std::string twice_text(const serving::Bottleneck& b, double tokeniser_busy);
+
 /// Shares by key.
 [[nodiscard]] Fields<serving::Bottleneck> time_share_fields();
 /// The gain of twice each resource, by key.

@@ -46,6 +46,12 @@ PlanMode mode_of(const PlanOptions& options, const scenario::Scenario& scenario)
   return planner::plans_prefetch(scenario) ? PlanMode::prefetch : PlanMode::verification;
 }
 
+/// Whether the file says this key, and no option does.
+bool of_file(const scenario::Scenario& scenario, std::string_view key) {
+  const schema::ConfigNode* node = scenario.document ? scenario.document->find_path(key) : nullptr;
+  return node != nullptr && node->origin().line() > 0;
+}
+
 void plan_scenario(Console& console, PlanOptions options) {
   check_exports(options);
   scenario::Scenario scenario = feasible_scenario(options);
@@ -56,6 +62,9 @@ void plan_scenario(Console& console, PlanOptions options) {
   remark_on_keys({&scenario, &planned});
   if (mode == PlanMode::verification) {
     planner::refuse_unread_by("plan", scenario);
+    if (!options.simulate && of_file(scenario, "decode.compressor")) {
+      planner::refuse_unread_by("plan without --simulate, of the file's compressor", scenario);
+    }
     if (!options.simulate) planner::refuse_unread_by("plan without --simulate", scenario);
     if (!options.simulate && !options.explain) planner::refuse_unread_by("plan by closed forms", scenario);
   }
