@@ -178,7 +178,8 @@ std::string unsteady_state(const serving::Measurements& m, double cv) {
       "{} request{} waited for admission when measuring began and {} when {}, while {} arrived: the queue grows, "
       "and latencies are those of a run of this length, not of a service; where a longer run sees it grow on, "
       "more requests arrive than can be served",
-      m.waiting_before, m.waiting_before == 1 ? "" : "s", m.waiting_after, m.runs_past_arrivals > 0 ? past_arrivals : "it ended", came);
+      m.waiting_before, m.waiting_before == 1 ? "" : "s", m.waiting_after,
+      m.runs_past_arrivals > 0 ? past_arrivals : "it ended", came);
 }
 
 ExperimentResult run_experiment(const scenario::Scenario& scenario, const ExperimentOptions& options) {
