@@ -81,11 +81,12 @@ bool names_folder(const Sets& sets) {
 }
 
 TEST(CommandKeys, ChangeNothingOfWhatTheCommandAnswers) {
+  const std::vector<KeyRow> rows = key_rows();
   std::map<std::string_view, int> compared;
   for (const planner::CommandKeys& unread : planner::command_keys()) {
     const auto answer = kAnswers.find(unread.command);
     if (answer == kAnswers.end()) continue;
-    for (const KeyRow& row : key_rows()) {
+    for (const KeyRow& row : rows) {
       const bool meant = std::any_of(unread.keys.begin(), unread.keys.end(), [&row](const std::string& key) {
         return row.key == key || row.key.starts_with(key + ".");
       });
