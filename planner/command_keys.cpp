@@ -39,8 +39,8 @@ std::span<const CommandKeys> command_keys() {
                   "plan chooses it: use --keep-ratio, or --simulate"},
       CommandKeys{"plan by closed forms",
                   {"run", "cluster.router", "workload.requests", "workload.arrivals.process", "workload.arrivals.cv",
-                   "schedule.window", "schedule.unplaced", "schedule.asynchronous", "schedule.receive_interval",
-                   "schedule.batch_wait", "schedule.preempted"},
+                   "schedule.window", "cluster.host.discipline", "schedule.unplaced", "schedule.asynchronous",
+                   "schedule.receive_interval", "schedule.batch_wait", "schedule.preempted"},
                   "closed forms are of average iterations, and nothing is simulated: use --simulate, or run",
                   WithinMap::allowed},
       // The keys that decide which step is possible at all (schedule.policy, prefill, host memory) may be set.

@@ -122,6 +122,10 @@ CapacityPlan plan_capacity(const scenario::Scenario& scenario, CapacityRequest r
 /// come last. Equal ones keep their order.
 void rank(CapacityPlan& plan);
 
+/// "no fleet of up to 64 replicas meets the objectives at 300/s, though one replica sustains 4.1/s"; empty unless
+/// `too_much`.
+[[nodiscard]] std::string too_much_words(const Configuration& c);
+
 // What to say where no configuration meets the objectives at any rate. Internal to the capacity planner.
 
 /// Whether at the lowest rate probed more of its requests met the objectives than of the other's, or as many, and the

@@ -164,11 +164,7 @@ std::string alone_words(const Probe& probe, Load load) {
 std::string miss_words(const Configuration& c, const Probe& probe) {
   const std::string misses = describe_misses(probe, c.scenario.serving.slo);
   const Load load = load_of(c.scenario);
-  if (c.too_much) {
-    const auto [replicas, required, of_one] = *c.too_much;
-    return fmt::format("no fleet of up to {} replicas meets the objectives at {}, though one replica sustains {}: {}",
-                       replicas, load_words(required, load), load_words(of_one, load), misses);
-  }
+  if (c.too_much) return fmt::format("{}: {}", too_much_words(c), misses);
   const std::string when =
       c.scenario.trace
           ? fmt::format("with the trace stretched to {:.3g}/s, where only requests that arrive together still meet",
@@ -178,6 +174,14 @@ std::string miss_words(const Configuration& c, const Probe& probe) {
 }
 
 }  // namespace
+
+std::string too_much_words(const Configuration& c) {
+  if (!c.too_much) return {};
+  const auto& [replicas, required, of_one] = *c.too_much;
+  const Load load = load_of(c.scenario);
+  return fmt::format("no fleet of up to {} replicas meets the objectives at {}, though one replica sustains {}",
+                     replicas, load_words(required, load), load_words(of_one, load));
+}
 
 void throw_nearest_miss(const std::vector<Configuration>& configurations, const ProbeOptions& options) {
   const Configuration* nearest = nullptr;

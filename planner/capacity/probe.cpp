@@ -184,6 +184,7 @@ void summarise(Probe& probe, const Measurements& all, const std::vector<serving:
   probe.sketched = ttft.sketched() || tpot.sketched();
   probe.tokens_per_s = measured_s > 0 ? tokens / measured_s : std::numeric_limits<double>::quiet_NaN();
   probe.bound_by = serving::bottleneck(all);
+  probe.launched = static_cast<double>(all.launched_iterations) / static_cast<double>(all.iteration_s.count());
 }
 
 }  // namespace

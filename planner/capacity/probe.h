@@ -94,8 +94,9 @@ struct Probe {
   std::vector<double> limited_s;  ///< the percentile of each objective, in the order of SloConfig::objectives()
   bool sketched = false;          ///< one of these two is of more than engine::Sample::kExact requests
   serving::Bottleneck bound_by;
-  double tokeniser_busy = 0;             ///< serving::tokeniser_busy
-  double ttft_mean_s = 0;                ///< of finished requests; NaN where there are none
+  double launched = 0;        ///< share of the iterations with more tokens than captured ones; NaN where there was none
+  double tokeniser_busy = 0;  ///< serving::tokeniser_busy
+  double ttft_mean_s = 0;     ///< of finished requests; NaN where there are none
   std::int64_t host_peak_bytes = 0;      ///< most bytes of host memory that one replica's KV had reserved
   std::map<std::string, TierUse> tiers;  ///< with placement, by name
   std::optional<double> quality;         ///< with placement: mean score of finished requests, 1 for that of full KV

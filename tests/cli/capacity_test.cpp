@@ -337,6 +337,11 @@ TEST_F(CapacityTest, TheRateOfSessionsMayBeGivenInRequests) {
   EXPECT_LT(of_requests, replicas("200/s"));
 }
 
+TEST_F(CapacityTest, ARateOfSessionsNeedsSessions) {
+  expect_refused({"--rate", "2 sessions/s"}, 2,
+                 "--rate: \"2 sessions/s\" is of sessions, and this workload has none: give requests/s");
+}
+
 TEST_F(CapacityTest, WhatNothingMeetsIsInfeasible) {
   expect_refused({"--slo", "ttft_p99=1ms"}, 4, "> 1 ms, missed by 100.0 % of requests even when requests run alone");
 }

@@ -1,5 +1,7 @@
 // kvsim workload info --curve: other policies, and times.
 #include <algorithm>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/workspace.h"
@@ -59,6 +61,24 @@ TEST_F(WorkloadTest, ACurveForEachPolicyAtTheSameCapacities) {
   EXPECT_DOUBLE_EQ(curves[1]["points"][1]["hit_rate"], 1.0 / 8);
   EXPECT_DOUBLE_EQ(curves[0]["points"][2]["hit_rate"], 5.0 / 8);
   EXPECT_DOUBLE_EQ(curves[1]["points"][2]["hit_rate"], 5.0 / 8);
+}
+
+// Round and round over 20 blocks LRU finds nothing in a smaller cache, and others do.
+TEST_F(WorkloadTest, ACurveHasCapacitiesBelowThoseWhereLruFindsSomething) {
+  std::string loop;
+  for (int i = 0; i < 60; ++i) {
+    loop += fmt::format(R"({{"timestamp": {}, "input_length": 512, "output_length": 1, "hash_ids": [{}]}})", i, i % 20);
+    loop += "\n";
+  }
+  write("loop.jsonl", loop);
+  const CommandResult r = info("loop.jsonl", {"--curve", "--policies", "belady,lru", "--json"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  const Json curves = Json::parse(r.out)["policy_curves"];
+  ASSERT_EQ(curves[0]["points"].size(), 4U);
+  EXPECT_EQ(curves[0]["points"][2]["blocks"], 10);
+  EXPECT_GT(curves[0]["points"][2]["hit_rate"], 0.2);
+  EXPECT_EQ(curves[1]["points"][2]["hit_rate"], 0);
+  EXPECT_DOUBLE_EQ(curves[1]["points"][3]["hit_rate"], 40.0 / 60);
 }
 
 // A token has 131,072 bytes of KV: 1 ms to load, 10 ms to prefill. Five blocks hold 1 2 of the third request, 1,024

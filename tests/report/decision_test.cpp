@@ -137,6 +137,16 @@ TEST(Decision, WhatWasLeftOutOfASearchIsCounted) {
   }
 }
 
+// Of a policy that was not searched nobody knows whether a rate meets the objectives.
+TEST(Decision, OfPoliciesThatWereSearchedSaysWhyOneHasNoRate) {
+  Json d = capacity_document();
+  d["configurations"].push_back(
+      {{"machine", "h100-sxm"}, {"policy", "lossy"}, {"cannot_run", "interrupted before it was done"}});
+  d["configurations"].push_back({{"machine", "h100-sxm"}, {"policy", "other"}});
+  const Fact f = only({d}, kWhichPolicy);
+  EXPECT_TRUE(says(f, "\nlossy: interrupted before it was done.\nother: no rate meets the objectives.")) << f.detail;
+}
+
 TEST(Decision, AFleetThatWasNotSimulatedSaysSo) {
   Json d = fleet_document();
   d["configurations"][0]["fleet"]["simulated"] = false;

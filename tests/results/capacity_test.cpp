@@ -212,6 +212,28 @@ TEST(CapacityRemarks, SayHowTheGpusWereChosen) {
   EXPECT_EQ(said(), "l4: 2 GPUs per replica, the smallest power of two that meets the objectives");
 }
 
+TEST(CapacityRemarks, SayWhereIterationsAreLaunchedKernelByKernel) {
+  planner::capacity::CapacityPlan plan;
+  plan.request.probe = quick_probe();
+  plan.configurations = {sustaining("l4", "full_kv"), sustaining("l4", "lossy")};
+  plan.configurations[0].probes.front().launched = 0.44;
+  EXPECT_EQ(results::capacity_remarks(plan).items.back(),
+            "iterations launched kernel by kernel, as they have more tokens than captured ones: 44 % of l4, full_kv");
+}
+
+TEST(CapacityRemarks, TellARateThatOneReplicaSustainsFromOneThatNoneDoes) {
+  planner::capacity::CapacityPlan plan;
+  plan.request.probe = quick_probe();
+  plan.configurations = {sustaining("l4", "full_kv"), sustaining("l4", "lossy")};
+  plan.configurations[1].search = {};
+  EXPECT_EQ(results::capacity_remarks(plan).items.back(),
+            "l4, lossy: no rate meets the objectives, not even when requests run alone");
+  plan.configurations[1].too_much = {64, 300, 4.1};
+  EXPECT_EQ(
+      results::capacity_remarks(plan).items.back(),
+      "l4, lossy: no fleet of up to 64 replicas meets the objectives at 300/s, though one replica sustains 4.1/s");
+}
+
 TEST(CapacityFallbacks, SayOfWhichConfigurationTheyAre) {
   planner::capacity::CapacityPlan plan;
   plan.configurations = {sustaining("a100", "full_kv"), sustaining("a100", "lossy")};

@@ -181,7 +181,10 @@ std::string found_words(const Json& capacity, const Json& c) {
                        sizes_of(c), usd(number_or_nan(fleet, {"usd_per_hour"})));
   }
   const double rate = number_or_nan(c, {"rate_per_replica"});
-  if (!std::isfinite(rate)) return "no rate meets the objectives";
+  if (!std::isfinite(rate)) {
+    const std::string why = text(c, {"cannot_run"}) + text(c, {"cannot_serve"});
+    return why.empty() ? "no rate meets the objectives" : why;
+  }
   return fmt::format("{} x {}{}, {} a replica", text(c, {"machine"}), plain(number_or_nan(c, {"tensor_parallel"})),
                      sizes_of(c), results::load_figure(load_of(capacity), rate));
 }

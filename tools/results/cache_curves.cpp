@@ -23,8 +23,8 @@ struct CurvePoint {
   std::string remark;
 };
 
-/// 1, 2, 5, 10, 20, ... blocks, from the first capacity with a hit to the one with all, and the knees; each once,
-/// with its largest share of the hits.
+/// 1, 2, 5, 10, 20, ... blocks, from a tenth of the first capacity with a hit, where policies other than LRU may find
+/// some, to the one with all, and the knees; each once, with its largest share of the hits.
 std::vector<CurvePoint> points_of(const HitRateView& view) {
   const models::HitRateCurve& curve = view.curve;
   std::vector<CurvePoint> points;
@@ -41,7 +41,7 @@ std::vector<CurvePoint> points_of(const HitRateView& view) {
   };
   for (std::uint64_t decade = 1; decade <= last; decade *= 10) {
     for (const std::uint64_t digit : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{5}}) {
-      if (digit * decade >= first && digit * decade < last) add(digit * decade, "");
+      if (10 * digit * decade >= first && digit * decade < last) add(digit * decade, "");
     }
   }
   for (const double share : kKnees) {
@@ -214,8 +214,9 @@ const Fields<HitRateView>& hit_rate_fields() {
        {kShare, kHigher, "share of the blocks that a cache that never evicts would hold"},
        [](const auto& v) { return v.curve.hit_rate(v.curve.distinct); }},
       Field<HitRateView>::list("knees", "least capacities for shares of the achievable hits", knees_of, knee_fields()),
-      Field<HitRateView>::list("points", "hit rates under LRU at capacities from the first hit to the last", points_of,
-                               lru_point_fields())};
+      Field<HitRateView>::list("points",
+                               "hit rates under LRU at capacities from a tenth of that of the first hit to the last",
+                               points_of, lru_point_fields())};
   return fields;
 }
 

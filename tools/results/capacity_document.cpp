@@ -250,6 +250,9 @@ std::vector<ConfigurationPart> configuration_parts() {
         {"link_in_use",
          {kShare, "share of the time in which the busiest link carried transfers that no iteration waited for"},
          [](const Configuration& c) { return c.sustained()->bound_by.link_in_use; }},
+        {"launched",
+         {kShare, "share of the iterations that were launched kernel by kernel: more tokens than captured ones have"},
+         [](const Configuration& c) { return c.sustained()->launched; }},
         Of::list(
             "demands", "shares of requests that are asked for, and what there is of them at that rate",
             [](const Configuration& c) { return c.sustained()->demands; }, demand_fields()),
@@ -284,7 +287,12 @@ std::vector<ConfigurationPart> configuration_parts() {
       {{{"tensor_parallel_chosen", {kText, "how the GPUs per replica were chosen"}, placement_words},
         {"cannot_run?",
          {kText, "why the scenario does not run there, or was not searched to the end"},
-         [](const Configuration& c) { return c.problem.empty() ? std::nullopt : std::optional(c.problem); }}}},
+         [](const Configuration& c) { return c.problem.empty() ? std::nullopt : std::optional(c.problem); }},
+        {"cannot_serve?",
+         {kText, "that one replica sustains a rate, and no number of them the required one"},
+         [](const Configuration& c) {
+           return c.too_much ? std::optional(planner::capacity::too_much_words(c)) : std::nullopt;
+         }}}},
       {{Of::values("sizes_bytes.*", {kBytes, "size of a tier that is varied"}, varied_sizes),
         {"ttft_mean_s",
          {kSeconds, kLower, "mean time to the first token at that rate"},

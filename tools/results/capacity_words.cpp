@@ -16,6 +16,7 @@
 #include "tools/results/provenance.h"
 #include "tools/results/scenario_words.h"
 #include "tools/results/stated_error.h"
+#include "tools/results/time_account.h"
 
 namespace kvsim::results {
 namespace {
@@ -431,7 +432,9 @@ List capacity_remarks(const CapacityPlan& plan) {
     if (!c.problem.empty()) list.items.push_back(fmt::format("{}: left out: {}", name, c.problem));
     if (!c.no_fleet.empty()) list.items.push_back(fmt::format("{}: no fleet: {}", name, c.no_fleet));
     if (c.problem.empty() && c.search.rate <= 0) {
-      list.items.push_back(fmt::format("{}: no rate meets the objectives, not even when requests run alone", name));
+      list.items.push_back(fmt::format("{}: {}", name,
+                                       c.too_much ? planner::capacity::too_much_words(c)
+                                                  : "no rate meets the objectives, not even when requests run alone"));
     }
     if (const Probe* failure = c.first_failure(); failure != nullptr && c.limited_by() == planner::capacity::kQueue) {
       list.items.push_back(fmt::format("{}: at {} the system does not keep up: {}{}", name,
@@ -454,6 +457,13 @@ List capacity_remarks(const CapacityPlan& plan) {
     }
   }
   list.items.insert(list.items.end(), notes.begin(), notes.end());
+  std::vector<std::pair<std::string, double>> launched;
+  for (const Configuration& c : plan.configurations) {
+    if (const Probe* p = c.sustained()) {
+      launched.emplace_back(fmt::format("{}, {}", sized_name(c, machine(c)), c.policy), p->launched);
+    }
+  }
+  if (std::string words = launched_words(std::move(launched)); !words.empty()) list.items.push_back(std::move(words));
   return list;
 }
 

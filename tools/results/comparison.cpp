@@ -254,12 +254,19 @@ List columns_list(const Comparison& comparison, const std::vector<std::vector<Ma
     list.items.push_back(fmt::format("ITL: {}", kItlJudged));
   }
   std::vector<std::pair<std::string, double>> launched;
+  std::vector<std::string> saturated;
   for (const Outcome& o : comparison.outcomes) {
     const serving::Measurements& m = o.result.measured;
+    const std::string text = saturated_text(serving::tokeniser_busy(m), serving::bottleneck(m).link_in_use);
+    if (!text.empty()) saturated.push_back(fmt::format("{} ({})", o.policy, text));
     launched.emplace_back(o.policy,
                           static_cast<double>(m.launched_iterations) / static_cast<double>(m.iteration_s.count()));
   }
   if (std::string words = launched_words(std::move(launched)); !words.empty()) list.items.push_back(std::move(words));
+  if (!saturated.empty()) {
+    list.items.push_back(
+        fmt::format("what binds is what never rests beside the iterations: {}", fmt::join(saturated, ", ")));
+  }
   const bool by_node = node_price(first.serving.cluster).has_value();
   std::string price = fmt::format("$ per 1M: USD per million output tokens, at the {} below",
                                   by_node ? "price of a node" : "rent and the price of memory");

@@ -211,8 +211,10 @@ Table gpu_time(const scenario::Scenario& scenario, const Figures& f) {
     const std::string twice = gain.empty() ? "" : fmt::format("twice it: {} faster", gain);
     t.rows.push_back({std::string(part.name), f.text(fmt::format("gpu.bound_by.{}", part.key)), "", twice});
   }
-  if (f.at("gpu.link_in_use") > serving::kLinkInUse) {
-    t.rows.push_back({"busiest link", f.text("gpu.link_in_use"), "", "beside the others; twice of it: simulate it"});
+  if (const double in_use = f.at("gpu.link_in_use"); in_use > serving::kLinkInUse) {
+    const bool binds = in_use >= serving::kNeverRests;
+    t.rows.push_back({"busiest link", f.text("gpu.link_in_use"), "",
+                      fmt::format("beside the others{}; twice of it: simulate it", binds ? ", and what binds" : "")});
   }
   if (f.at("iterations.launched") > 0) {
     t.rows.push_back(

@@ -66,7 +66,13 @@ planner::capacity::CapacityRequest request_of(const Options& options, const scen
   if (!options.rate.empty()) {
     request.rate = rate_from_user("--rate", options.rate);
     const bool of_requests = options.rate.find("req") != std::string::npos;
-    if (of_requests && planner::capacity::load_of(scenario) == planner::capacity::Load::sessions) {
+    const bool sessions = planner::capacity::load_of(scenario) == planner::capacity::Load::sessions;
+    if (!sessions && options.rate.find("session") != std::string::npos) {
+      throw schema::InputError(fmt::format(
+          "--rate: \"{}\" is of sessions, and this workload has none: give requests/s, or workload.sessions",
+          options.rate));
+    }
+    if (of_requests && sessions) {
       *request.rate /= planner::capacity::requests_per_load(scenario);
     }
   }
