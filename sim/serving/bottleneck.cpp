@@ -49,14 +49,18 @@ Bottleneck bottleneck(const Measurements& m) {
   b.link_in_use = busiest_link(m);
   const Overlap loads(steps, b.link_in_use, share(m.link_bound_s - in_steps_s));
   const Overlap tokenised(loads.length(), tokeniser_busy(m), b.front_end.share);
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  const bool prompts_loaded = m.placement.loads > 0 || m.reuse.loaded_tokens > 0;
+  const bool unknown = b.link_in_use > (prompts_loaded ? kLinkInUse : kNeverRests);
   const auto gain = [&](double saved_s, double link_speed, double front_end_speed) {
+    if (unknown) return kUnknown;
     const double loaded = loads.length(std::max(steps - share(saved_s), 0.0), loads.busy() / link_speed);
     const double after = tokenised.length(loaded, tokenised.busy() / front_end_speed) + b.idle.share;
     const double now = tokenised.length() + b.idle.share;
     return after > 0 && after < now ? now / after - 1 : 0.0;
   };
   for (std::size_t i = 0; i < models::kResources; ++i) (b.*kResourceParts[i]).gain = gain(m.saved_s[i], 1, 1);
-  b.link.gain = b.link_in_use > kLinkInUse ? std::numeric_limits<double>::quiet_NaN() : gain(m.link_saved_s, 2, 1);
+  b.link.gain = b.link_in_use > kLinkInUse ? kUnknown : gain(m.link_saved_s, 2, 1);
   b.front_end.gain = gain(0, 1, 2);
   return b;
 }

@@ -32,8 +32,8 @@ struct Bottleneck {
   double link_in_use = 0;
 };
 
-/// Above this `link_in_use` the gain of twice the link is not known: requests would join iterations sooner, these would
-/// have more of them, and the account is of the iterations that were.
+/// Above this `link_in_use` the gain of twice the link is not known: requests would join other iterations than those of
+/// the account. Nor is any gain where stored prompts are loaded, or where the link never rests (kNeverRests).
 inline constexpr double kLinkInUse = 0.1;
 
 /// Returns the time of a group in iterations that the resource decided, seconds.

@@ -134,9 +134,9 @@ TEST(Bottleneck, SaysWhatTwiceTheLinkBringsWhereStepsWaitForWhatTheyFetch) {
     check({"llama-3.1-8b", "h100-sxm", "vllm-0.19", 1, 16, 4000, 200, link}, kFew);
 }
 
-// Twice this link brings 86 % here, since more requests are in an iteration then: no account of the iterations that
-// were can say so, and none said more than 0 %.
-TEST(Bottleneck, DoesNotStateTheGainOfALinkThatLoadsForSomeWhileOthersDecode) {
+// Twice this link brings 86 % here, since more requests are in an iteration then; behind a link of 40 GB/s twice the
+// HBM brings 14 %, behind one of 60 GB/s 23 %, where the accounts of the iterations that were said 0 %.
+TEST(Bottleneck, StatesNoGainWhereALinkLoadsPromptsWhileOthersDecode) {
   const scenario::Scenario s = scenario::ScenarioFile::from_text(R"(
 name: loads
 model: llama-3.1-8b
@@ -156,8 +156,10 @@ run: {duration: 90 s, warmup: 60 s}
   const serving::Bottleneck b = serving::bottleneck(measure(s));
   EXPECT_NEAR(sum_of_shares(b), 1, 1e-9);
   EXPECT_GT(b.link_in_use, serving::kNeverRests);
-  EXPECT_TRUE(std::isnan(b.link.gain));
-  EXPECT_NEAR(b.hbm_bandwidth.gain, 0, 0.03) << "the link decides how many requests come through";
+  for (const serving::TimePartName& part : serving::kTimeParts) {
+    if (part.more.empty()) continue;
+    EXPECT_TRUE(std::isnan((b.*part.part).gain)) << part.key;
+  }
 }
 
 // Random machines, models, engines and loads.

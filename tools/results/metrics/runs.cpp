@@ -38,7 +38,8 @@ bool waits(const serving::TimePartName& part) {
 }
 
 constexpr std::string_view kLoadsBeside =
-    "a link loads for some requests while others are computed: only a run with twice the link shows what that brings";
+    "a link loads for some requests while others are computed: only a run with twice the resource shows what that "
+    "brings";
 
 /// A figure of the account of the replicas' time.
 template <class Get>
