@@ -19,7 +19,6 @@ std::vector<std::string> key_names(const ObjectInfo& info) {
   return names;
 }
 
-/// What follows on an unknown key: what it may be, or that there is nothing of the kind.
 /// Adds where a key of this name stands in the maps below: "arrivals.rate".
 void add_deeper(const std::string& key, const ObjectInfo& info, const std::string& path, int levels,
                 std::vector<std::string>& found) {
@@ -31,6 +30,7 @@ void add_deeper(const std::string& key, const ObjectInfo& info, const std::strin
   }
 }
 
+/// What follows on an unknown key: what it may be, or that there is nothing of the kind.
 std::string meant_by(const std::string& key, const ObjectInfo& info) {
   if (!info.expected_keys.empty()) return "; " + info.expected_keys;
   const std::vector<std::string> names = key_names(info);

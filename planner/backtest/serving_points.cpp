@@ -325,6 +325,7 @@ std::string text_at(const Json& document, const Json& result, const Place& place
 std::string tokens_of_a_draft(const Json& result) {
   const Json *tokens = at(result, "/spec_decode_draft_tokens"), *drafts = at(result, "/spec_decode_num_drafts");
   if (tokens == nullptr || drafts == nullptr || !tokens->is_number() || !drafts->is_number()) return {};
+  if (!(drafts->get<double>() > 0)) return {};
   return rounded(tokens->get<double>() / drafts->get<double>());
 }
 

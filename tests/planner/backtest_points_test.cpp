@@ -126,6 +126,8 @@ TEST(BacktestPoints, OfDraftsAResultOfVllmBenchServeSaysHowManyAndHowManyWereAcc
   EXPECT_DOUBLE_EQ(drafts.accept_length, 2.5);
   EXPECT_EQ(drafts.positions, (std::vector<double>{0.8, 0.5, 0.2}));
   EXPECT_EQ(drafts.drafter, "");
+  text.replace(text.find("\"spec_decode_num_drafts\": 100"), 29, "\"spec_decode_num_drafts\": 0");
+  EXPECT_EQ(read_points_text(text, "a.json", {{"system", "h200"}}).at(0).drafts->tokens, 0) << "not said";
 }
 
 TEST(BacktestPoints, DraftedRowsHaveColumnsOfTheirOwn) {
