@@ -33,7 +33,7 @@ std::span<const CommandKeys> command_keys() {
           "plan without --simulate", {"decode.draft_length"}, "plan chooses it: use --draft-length, or --simulate"},
       CommandKeys{
           "plan without --simulate", {"decode.resident", "decode.offloaded"}, "plan chooses the batch: use --simulate"},
-      // Whoever names another compressor must say its ratio, too.
+      // Another compressor needs its ratio beside it.
       CommandKeys{"plan without --simulate, of the file's compressor",
                   {"decode.keep_ratio"},
                   "plan chooses it: use --keep-ratio, or --simulate"},

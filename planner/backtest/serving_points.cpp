@@ -329,7 +329,7 @@ std::string tokens_of_a_draft(const Json& result) {
   return rounded(tokens->get<double>() / drafts->get<double>());
 }
 
-/// Of each position, where the file has it.
+/// Returns the share of drafts accepted at each position; empty where the file does not say it.
 std::vector<double> accepted_at_positions(const Json& result) {
   std::vector<double> shares;
   const Json* listed = at(result, "/spec_decode_per_position_acceptance_rates");

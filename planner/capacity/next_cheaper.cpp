@@ -150,14 +150,13 @@ std::string attainment_words(const Probe& probe, const ProbeOptions& options) {
                          : std::string());
 }
 
-std::string load_words(double rate, Load load) {
-  return fmt::format("{:.4g}{}", rate, load == Load::requests ? "/s" : fmt::format(" {}", words_of(load)));
+std::string load_words(double rate, Load load, int digits = 4) {
+  return fmt::format("{:.{}g}{}", rate, digits, load == Load::requests ? "/s" : fmt::format(" {}", words_of(load)));
 }
 
 std::string alone_words(const Probe& probe, Load load) {
   if (load == Load::users) return "with one user";
-  return fmt::format("when requests run alone ({:.3g}{})", probe.rate,
-                     load == Load::requests ? "/s" : fmt::format(" {}", words_of(load)));
+  return fmt::format("when requests run alone ({})", load_words(probe.rate, load, 3));
 }
 
 /// A configuration that meets the objectives nowhere, or only at less than is asked for.

@@ -137,7 +137,7 @@ TEST(Decision, WhatWasLeftOutOfASearchIsCounted) {
   }
 }
 
-// Of a policy that was not searched nobody knows whether a rate meets the objectives.
+// A policy that was not searched has no verdict.
 TEST(Decision, OfPoliciesThatWereSearchedSaysWhyOneHasNoRate) {
   Json d = capacity_document();
   d["configurations"].push_back(

@@ -71,8 +71,8 @@ TEST(Costs, OfACapacitySayWhatBindsAsTheTerminalDoes) {
   EXPECT_EQ(bound(), "HBM 30 % +27 %");
   c["link_in_use"] = 0.97;
   EXPECT_EQ(bound(), "link 97 %");
-  c.erase("bound_by");
-  EXPECT_EQ(bound(), "-");
+  for (const char* figure : {"bound_by", "link_in_use"}) c.erase(figure);
+  EXPECT_EQ(bound(), "-") << "no rate was sustained";
 }
 
 TEST(TradeOff, OnePolicyIsNoTradeOff) {

@@ -73,23 +73,13 @@ void add_fleets(Section& s, const Json& capacity) {
   }
 }
 
-/// The account of a configuration's time, as the terminal's page has it.
-serving::Bottleneck account_of(const Json& c) {
-  serving::Bottleneck b;
-  for (const serving::TimePartName& of : serving::kTimeParts) {
-    (b.*of.part).share = number(c, {"bound_by", of.key}).value_or(0);
-    (b.*of.part).gain = number_or_nan(c, {"twice", of.key});
-  }
-  b.link_in_use = number(c, {"link_in_use"}).value_or(0);
-  return b;
-}
-
-/// "HBM 58 % +27 %"
+/// "HBM 58 % +27 %", as the terminal's page has it.
 std::string bound_in(const Json& c) {
-  const serving::Bottleneck time = account_of(c);
-  const double busy = number(c, {"tokeniser_busy"}).value_or(0);
-  const std::string gain = results::twice_text(time, busy);
-  return results::binding_text(time, busy) + (gain.empty() ? "" : " " + gain);
+  const serving::Bottleneck b = results::account_of([&c](std::string_view figure, std::string_view key) {
+    return key.empty() ? number_or_nan(c, {figure}) : number_or_nan(c, {figure, key});
+  });
+  const results::Binding binding = results::binding_of(b, number_or_nan(c, {"tokeniser_busy"}), false);
+  return binding.text + (binding.twice.empty() ? "" : " " + binding.twice);
 }
 
 void add_machines(Section& s, const Json& capacity) {
@@ -119,9 +109,8 @@ void add_machines(Section& s, const Json& capacity) {
                           cell(number_or_nan(c, {"rate_per_gpu"}), results::figure),
                           cell(number_or_nan(c, {"tokens_per_s"}), results::figure)};
     for (const results::LatencyColumn& column : times) row.push_back(cell(time_of_column(c, column), results::seconds));
-    const std::string bound = at(c, {"bound_by"}).empty() ? "-" : bound_in(c);
     for (Cell& one :
-         std::vector<Cell>{misses.empty() ? "-" : misses, bound, cell(number_or_nan(c, {"usd_per_hour"}), usd),
+         std::vector<Cell>{misses.empty() ? "-" : misses, bound_in(c), cell(number_or_nan(c, {"usd_per_hour"}), usd),
                            cell(number_or_nan(c, {"usd_per_1m_output_tokens"}), usd), output_of(c)}) {
       row.push_back(std::move(one));
     }

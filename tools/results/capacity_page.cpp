@@ -28,8 +28,9 @@ double replicas_of(const Configuration& c) {
   return static_cast<double>(c.scenario.serving.cluster.replicas);
 }
 
-std::string bound_in(const Probe& p, std::string (*text)(const serving::Bottleneck&, double)) {
-  return text(p.bound_by, p.tokeniser_busy);
+Binding binding(const Configuration& c) {
+  const Probe* p = c.sustained();
+  return p != nullptr ? binding_of(p->bound_by, p->tokeniser_busy, false) : Binding{"-", "-"};
 }
 
 std::string limit_of(const Configuration& c) {
@@ -273,10 +274,8 @@ const Fields<Configuration>& rate_fields() {
        {},
        kProbeNoTpot},
       {kOnPages, "limit", limit_of},
-      {kOnPages, "bound by",
-       [](const Configuration& c) { return c.sustained() ? bound_in(*c.sustained(), binding_text) : "-"; }},
-      {kOnPages, "twice\nit",
-       [](const Configuration& c) { return c.sustained() ? bound_in(*c.sustained(), twice_text) : "-"; }},
+      {kOnPages, "bound by", [](const Configuration& c) { return binding(c).text; }},
+      {kOnPages, "twice\nit", [](const Configuration& c) { return binding(c).twice; }},
       {kOnPages, "$/h", at_rate([](const auto& c, const Probe&) { return c.cost.total().value_or(kNone); }), dollars},
       {kOnPages, "$/1M", at_rate([](const auto& c, const Probe&) { return c.usd_per_million.value_or(kNone); }),
        dollars}};

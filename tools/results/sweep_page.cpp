@@ -59,27 +59,11 @@ std::vector<TimeColumn> time_columns(const std::vector<std::string>& figures) {
 
 namespace {
 
-/// A Binding names the part that most of the GPUs' time went to, or what never rests beside it, and what twice of it
-/// would bring.
-struct Binding {
-  std::string text = "-", twice;
-};
-
 Binding binding(const FigureTable& figures, std::size_t row) {
-  const auto gain = [&](std::string_view key) { return gain_text(figures.at(row, fmt::format("gpu.twice.{}", key))); };
-  const double thread = figures.at(row, "tokeniser.busy_fraction");
-  if (std::string text = saturated_text(thread, figures.at(row, "gpu.link_in_use")); !text.empty()) {
-    return {text, gain(thread >= serving::kNeverRests ? "front_end" : "link")};
-  }
-  Binding most;
-  double largest = -1;
-  for (const serving::TimePartName& part : serving::kTimeParts) {
-    const double share = figures.at(row, fmt::format("gpu.bound_by.{}", part.key));
-    if (!(share > largest)) continue;
-    largest = share;
-    most = {bound_text(part.name, share), part.more.empty() ? "" : gain(part.key)};
-  }
-  return most;
+  const serving::Bottleneck b = account_of([&](std::string_view figure, std::string_view key) {
+    return figures.at(row, fmt::format("gpu.{}{}{}", figure, key.empty() ? "" : ".", key));
+  });
+  return binding_of(b, figures.at(row, "tokeniser.busy_fraction"), true);
 }
 
 /// Hit rates of tiers that points differ in.

@@ -51,27 +51,30 @@ std::string bound_words(const Bottleneck& b) {
   return words;
 }
 
-const TimePartName& largest_part(const Bottleneck& b, bool idle) {
-  const TimePartName* most = &kTimeParts.front();
+Binding binding_of(const Bottleneck& b, double tokeniser_busy, bool idle) {
+  if (std::string text = saturated_text(tokeniser_busy, b.link_in_use); !text.empty()) {
+    return {std::move(text), gain_text(tokeniser_busy >= serving::kNeverRests ? b.front_end.gain : b.link.gain)};
+  }
+  Binding most;
+  double largest = 0;
   for (const TimePartName& part : kTimeParts) {
-    if (part.part == &Bottleneck::idle && !idle) continue;
-    if ((b.*part.part).share > (b.*most->part).share) most = &part;
+    const auto& [share, gain] = b.*part.part;
+    if (!(share > largest) || (part.part == &Bottleneck::idle && !idle)) continue;
+    largest = share;
+    most = {bound_text(part.name, share), part.more.empty() ? "" : gain_text(gain)};
   }
-  return *most;
+  return most;
 }
 
-std::string binding_text(const Bottleneck& b, double tokeniser_busy) {
-  if (std::string text = saturated_text(tokeniser_busy, b.link_in_use); !text.empty()) return text;
-  const TimePartName& most = largest_part(b, false);
-  return bound_text(most.name, (b.*most.part).share);
-}
-
-std::string twice_text(const Bottleneck& b, double tokeniser_busy) {
-  if (!saturated_text(tokeniser_busy, b.link_in_use).empty()) {
-    return gain_text(tokeniser_busy >= serving::kNeverRests ? b.front_end.gain : b.link.gain);
+Bottleneck account_of(const std::function<double(std::string_view, std::string_view)>& figure) {
+  const auto known = [](double share) { return std::isfinite(share) ? share : 0.0; };
+  Bottleneck b;
+  for (const TimePartName& part : kTimeParts) {
+    (b.*part.part).share = known(figure("bound_by", part.key));
+    (b.*part.part).gain = part.more.empty() ? 0 : figure("twice", part.key);
   }
-  const TimePartName& most = largest_part(b, false);
-  return most.more.empty() ? "" : gain_text((b.*most.part).gain);
+  b.link_in_use = known(figure("link_in_use", ""));
+  return b;
 }
 
 Fields<Bottleneck> time_share_fields() {

@@ -1,6 +1,7 @@
 // Every page and document takes text and fields of the account of the replicas' time from here.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,13 +30,19 @@ inline constexpr double kLaunchedWorthSaying = 0.03;
 /// The parts of the time that are at least 5 %, and the largest, the most first: "HBM 76 %, host 15 %".
 [[nodiscard]] std::string bound_words(const serving::Bottleneck& b);
 
-/// Returns the part that most of the time went to; `idle`: with idle time among the parts.
-[[nodiscard]] const serving::TimePartName& largest_part(const serving::Bottleneck& b, bool idle);
+/// A Binding names the part that most of the time went to, or what never rests beside it (saturated_text()).
+struct Binding {
+  std::string text = "-";  ///< "compute 78 %"; "-" where no time was measured
+  std::string twice;       ///< "+41 %", what twice of it would bring; empty where that is not known
+};
 
-/// "compute 78 %": what never rests (saturated_text()), else the part that most of the time went to.
-[[nodiscard]] std::string binding_text(const serving::Bottleneck& b, double tokeniser_busy);
-/// "+41 %": what twice of that would bring; empty where that is not known.
-[[nodiscard]] std::string twice_text(const serving::Bottleneck& b, double tokeniser_busy);
+/// `idle`: idle time may be what most of the time went to.
+[[nodiscard]] Binding binding_of(const serving::Bottleneck& b, double tokeniser_busy, bool idle);
+
+/// Returns the account of a document: `figure` of "bound_by" and of "twice" takes the key of a part, and of
+/// "link_in_use" an empty key. A share that is not a number counts as none.
+[[nodiscard]] serving::Bottleneck account_of(
+    const std::function<double(std::string_view figure, std::string_view key)>& figure);
 
 /// Shares by key.
 [[nodiscard]] Fields<serving::Bottleneck> time_share_fields();
