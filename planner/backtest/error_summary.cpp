@@ -81,7 +81,7 @@ StatedErrors stated_errors_of(const Backtest& backtest) {
   std::set<std::string> sources;
   for (const BacktestPoint& p : backtest.points) {
     if (p.predicted) sources.insert(p.point.source.empty() ? "unnamed sources" : p.point.source);
-    const std::optional<Ratios> ratios = ratios_of(p);
+    const std::optional<Ratios> ratios = p.point.drafts ? std::nullopt : ratios_of(p);  // else of fitted rounds, too
     if (!ratios) continue;
     auto& [kind, points] =
         groups[{p.group.model, p.group.gpu, p.group.engine, p.predicted->memory_short > kMemoryFull}];

@@ -118,6 +118,72 @@ ConfigNode workload(const ServingPoint& p, const PointSource& source) {
                   {"requests", numeral(requests)}});
 }
 
+/// A drafter of the catalogue that was trained for a model, the first that is; empty: there is none.
+std::string drafter_for(const std::string& model, const models::Catalogue& catalogue) {
+  for (const auto& line : catalogue.list(models::EntryKind::drafter)) {
+    const models::DrafterSpec d = catalogue.drafter(line.name);
+    const bool of_hidden_states = d.kind != models::DrafterKind::model;
+    const bool of_it = std::find(d.targets.begin(), d.targets.end(), model) != d.targets.end();
+    if (of_hidden_states && of_it) return line.name;
+  }
+  return {};
+}
+
+/// One layer of the model before the model's own LM head, as heads of EAGLE are.
+ConfigNode one_layer_of(const models::LlmSpec& spec) {
+  const std::int64_t experts = (spec.moe.experts_per_token + spec.moe.shared_experts) * spec.moe.expert_intermediate;
+  const std::int64_t width = spec.moe.experts > 0 && experts > 0 ? experts : spec.intermediate;
+  ConfigNode network = mapping({{"description", quoted("one layer of the model")},
+                                {"layers", numeral(1)},
+                                {"hidden", numeral(spec.hidden)},
+                                {"heads", numeral(spec.heads)},
+                                {"kv_heads", numeral(spec.kv_heads)},
+                                {"head_dim", numeral(spec.head_dim)},
+                                {"intermediate", numeral(width)},
+                                {"vocabulary", numeral(spec.vocabulary)},
+                                {"tied_embeddings", ConfigNode::scalar("true")},
+                                {"max_context", tokens(spec.max_context)}});
+  ConfigNode law = mapping({{"law", mapping({{"model", ConfigNode::scalar("constant")}, {"agreement", numeral(0.5)}})},
+                            {"source", ConfigNode::scalar("assumption")}});
+  return mapping({{"description", quoted("one layer of the model before its LM head")},
+                  {"kind", ConfigNode::scalar("head")},
+                  {"network", std::move(network)},
+                  {"shares_head", ConfigNode::scalar("true")},
+                  {"acceptance", std::move(law)},
+                  {"draft_length", numeral(1)}});
+}
+
+ConfigNode acceptance_law(const PointDrafts& drafts) {
+  const bool all = static_cast<std::int64_t>(drafts.positions.size()) == drafts.tokens;
+  if (all) {
+    ConfigNode positions = ConfigNode::sequence();
+    for (const double share : drafts.positions) positions.items().push_back(numeral(share));
+    return mapping({{"model", ConfigNode::scalar("positions")}, {"positions", std::move(positions)}});
+  }
+  ConfigNode points = ConfigNode::sequence();
+  points.items().push_back(
+      mapping({{"draft_length", numeral(drafts.tokens)}, {"accepted", numeral(drafts.accept_length - 1)}}));
+  return mapping({{"model", ConfigNode::scalar("curve")}, {"points", std::move(points)}});
+}
+
+/// A drafter of the catalogue; of the model in another number format than there it drafts for that one, too.
+ConfigNode drafter_node(const std::string& drafter, const std::string& model, bool changed) {
+  if (!changed) return quoted(drafter);
+  ConfigNode targets = ConfigNode::sequence();
+  targets.items().push_back(quoted(model + " (changed)"));
+  return mapping({{"base", quoted(drafter)}, {"name", quoted(drafter)}, {"targets", std::move(targets)}});
+}
+
+/// How the point decodes.
+ConfigNode decode(const ServingPoint& p, const models::LlmSpec& spec, const std::string& drafter, bool changed) {
+  if (!p.drafts) return mapping({{"policy", ConfigNode::scalar("full_kv")}});
+  return mapping(
+      {{"policy", ConfigNode::scalar("drafter")},
+       {"drafter", mapping({{"type", drafter.empty() ? one_layer_of(spec) : drafter_node(drafter, spec.name, changed)},
+                            {"draft_length", numeral(p.drafts->tokens)},
+                            {"acceptance", acceptance_law(*p.drafts)}})}});
+}
+
 /// The engine's entry in the catalogue says what the point does not; without one, what schedule does by default.
 ConfigNode schedule(const ServingPoint& p, const models::Catalogue& catalogue) {
   ConfigNode node = mapping({{"policy", ConfigNode::scalar("fcfs")}});
@@ -126,18 +192,19 @@ ConfigNode schedule(const ServingPoint& p, const models::Catalogue& catalogue) {
   return node;
 }
 
-/// Iterations have room for a token of every client.
+/// Iterations have room for the tokens of every client.
 void make_room(ConfigNode& document, const ServingPoint& p, const models::Catalogue& catalogue) {
   constexpr const char* kKey = "schedule.max_batched_tokens";
   std::int64_t budget = catalogue.contains(models::EntryKind::engine, p.engine)
                             ? catalogue.engine(p.engine).max_batched_tokens.value
                             : serving::ScheduleConfig{}.max_batched_tokens;
   if (const ConfigNode* said = document.find_path(kKey)) budget = std::stoll(said->text());
-  if (budget < p.clients) schema::apply_set(document, fmt::format("{}={}", kKey, p.clients));
+  const std::int64_t least = p.clients * (p.drafts ? p.drafts->tokens + 1 : 1);
+  if (budget < least) schema::apply_set(document, fmt::format("{}={}", kKey, least));
 }
 
 ConfigNode assumptions(const ServingPoint& p, const models::Catalogue& catalogue, const PointSource& source,
-                       const std::vector<const PointLaunch*>& launches, bool fp8_kv) {
+                       const std::vector<const PointLaunch*>& launches, bool fp8_kv, const std::string& drafter) {
   ConfigNode list = ConfigNode::sequence();
   list.items().push_back(quoted(catalogue.contains(models::EntryKind::engine, p.engine)
                                     ? fmt::format("{} as its entry in the catalogue says", p.engine)
@@ -151,6 +218,11 @@ ConfigNode assumptions(const ServingPoint& p, const models::Catalogue& catalogue
     list.items().push_back(
         quoted(fmt::format("{} requests a client where the point does not say, lengths from {:g} of the longest: {}",
                            source.requests_per_client, source.shortest, source.reference)));
+  if (p.drafts) {
+    list.items().push_back(quoted(fmt::format("drafted by {}; {:g} tokens a step of {} drafted",
+                                              drafter.empty() ? "one layer of the model" : drafter,
+                                              p.drafts->accept_length, p.drafts->tokens)));
+  }
   if (!fp8_kv) list.items().push_back(quoted("KV in 16 bit"));
   for (const PointLaunch* launch : launches) {
     list.items().push_back(
@@ -189,6 +261,8 @@ std::string first_problem(const ServingPoint& p) {
     return p.mode == "disagg" ? "prefill and decode on GPUs of their own" : fmt::format("mode {}", p.mode);
   }
   if (p.recording) return p.not_replayed;
+  if (p.drafts && p.drafts->tokens == 0) return "drafted, and nobody says how many tokens";
+  if (p.drafts && p.drafts->accept_length == 0) return "drafted, and nobody says how many tokens were accepted";
   if (p.rate_per_s > 0) return "requests at a rate, not in a closed loop";
   if (p.clients == 0) return "no concurrency is given";
   return {};
@@ -258,17 +332,29 @@ PointScenario point_scenario(const ServingPoint& row, const Published& published
   const bool fp8_kv = std::any_of(launches.begin(), launches.end(), [kFp8Kv](const PointLaunch* launch) {
     return std::find(launch->set.begin(), launch->set.end(), kFp8Kv) != launch->set.end();
   });
+  std::string drafter;
+  if (p.drafts) {
+    drafter = p.drafts->drafter.empty() ? drafter_for(model->model, catalogue) : p.drafts->drafter;
+    if (!drafter.empty() && !catalogue.contains(models::EntryKind::drafter, drafter)) {
+      result.out_of_scope = fmt::format("drafter not in the catalogue: {}", drafter);
+      return result;
+    }
+    if (drafter.empty() && spec.attention == models::AttentionKind::mla) {
+      result.out_of_scope = fmt::format("drafted, and no drafter of the model is known: {}", p.model);
+      return result;
+    }
+  }
   const PointSource& source = published.source(p.source);
   ConfigNode gpus = mapping({{"type", quoted(gpu)}});
   for (const auto& [key, count] : parallelism.keys) gpus.append(key, numeral(count));
   ConfigNode& document = result.document;
   document = mapping({{"name", quoted(p.id)},
-                      {"assumptions", assumptions(p, catalogue, source, launches, fp8_kv)},
+                      {"assumptions", assumptions(p, catalogue, source, launches, fp8_kv, drafter)},
                       {"model", model_node(*model, *weights, spec)},
                       {"cluster", mapping({{"gpu", std::move(gpus)}})},
                       {"workload", workload(p, source)},
                       {"prefill", ConfigNode::scalar("recompute")},
-                      {"decode", mapping({{"policy", ConfigNode::scalar("full_kv")}})},
+                      {"decode", decode(p, spec, drafter, *weights != spec.weight_format())},
                       {"schedule", schedule(p, catalogue)}});
   if (p.recording && !p.recording->load.empty()) {
     document.append("run", mapping({{"sample_every", ConfigNode::scalar(fmt::format("{} s", kReplaySample_s))}}));
@@ -278,7 +364,8 @@ PointScenario point_scenario(const ServingPoint& row, const Published& published
   }
   for (const std::string& change : p.settings) schema::apply_set(document, change);
   make_room(document, p, catalogue);
-  result.group = {model->model, gpu, p.engine, fmt::format("{}{}", word(*weights), fp8_kv ? ", KV fp8" : ""),
+  result.group = {model->model, gpu, p.engine,
+                  fmt::format("{}{}{}", word(*weights), fp8_kv ? ", KV fp8" : "", p.drafts ? ", drafted" : ""),
                   parallelism.name};
   result.out_of_scope = parallelism.out_of_scope;
   if (!result.out_of_scope.empty()) return result;

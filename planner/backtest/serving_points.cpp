@@ -48,6 +48,9 @@ enum Column : std::size_t {
   kTpot,
   kOutputRate,
   kSource,
+  kDrafter,
+  kDraftTokens,
+  kAcceptLength,
   kColumns
 };
 
@@ -73,13 +76,17 @@ constexpr std::array<std::string_view, kColumns> kNames{"id",
                                                         "ttft_ms",
                                                         "tpot_ms",
                                                         "output_tokens_per_s",
-                                                        "source"};
+                                                        "source",
+                                                        "drafter",
+                                                        "draft_tokens",
+                                                        "accept_length"};
 constexpr std::array kNeeded{kModel, kGpu, kPromptTokens, kOutputTokens};
 
 constexpr std::int64_t kMostTokens = 10'000'000;
 constexpr std::int64_t kMostClients = 1'000'000;
 constexpr std::int64_t kMostRequests = 100'000'000;
 constexpr std::int64_t kMostGpus = 1024;
+constexpr std::int64_t kMostDrafted = 64;
 constexpr double kLargest = 1e12;
 
 /// The columns of one point as text, and who complains about one of them.
@@ -121,6 +128,25 @@ struct Texts {
   }
 };
 
+/// None where no column says that there were any; 0 tokens say that there were none.
+std::optional<PointDrafts> drafts_of(const Texts& row) {
+  const bool said = !row.empty(kDrafter) || !row.empty(kDraftTokens) || !row.empty(kAcceptLength);
+  if (!said || row.text[kDraftTokens] == "0") return std::nullopt;
+  PointDrafts d;
+  d.drafter = row.text[kDrafter];
+  d.tokens = row.whole(kDraftTokens, 1, kMostDrafted, 0);
+  d.accept_length = row.positive(kAcceptLength).value_or(0);
+  if (d.accept_length > 0 && d.accept_length < 1) {
+    row.fail(kAcceptLength, fmt::format("{} is below 1, expected the tokens of a step, its own one among them",
+                                        kNames[kAcceptLength]));
+  }
+  if (d.tokens > 0 && d.accept_length > static_cast<double>(d.tokens) + 1) {
+    row.fail(kAcceptLength, fmt::format("{} is {:g}, expected at most {}: {} and the step's own", kNames[kAcceptLength],
+                                        d.accept_length, d.tokens + 1, kNames[kDraftTokens]));
+  }
+  return d;
+}
+
 ServingPoint point_of(const Texts& row, schema::Origin origin, const std::string& nameless) {
   for (const Column c : kNeeded) {
     if (row.empty(c)) row.fail(c, fmt::format("{} is empty", kNames[c]));
@@ -151,6 +177,7 @@ ServingPoint point_of(const Texts& row, schema::Origin origin, const std::string
   p.attention_data = row.gpus(kAttentionData);
   p.expert_tensor = row.gpus(kExpertTensor);
   p.expert = row.gpus(kExpert);
+  p.drafts = drafts_of(row);
   constexpr double kMs = 1e-3;
   if (const auto ms = row.positive(kTtft)) p.ttft_s = *ms * kMs;
   if (const auto ms = row.positive(kTpot)) p.tpot_s = *ms * kMs;
@@ -253,7 +280,8 @@ const std::vector<ResultFormat>& result_formats() {
         {kClients, {"/max_concurrency"}},
         {kTtft, {"/mean_ttft_ms"}},
         {kTpot, {"/mean_tpot_ms"}},
-        {kOutputRate, {"/output_throughput"}}},
+        {kOutputRate, {"/output_throughput"}},
+        {kAcceptLength, {"/spec_decode_acceptance_length"}}},
        {},
        "vllm"}};
   return formats;
@@ -293,6 +321,26 @@ std::string text_at(const Json& document, const Json& result, const Place& place
   return {};
 }
 
+/// Tokens of a draft, where the file counts drafts and their tokens.
+std::string tokens_of_a_draft(const Json& result) {
+  const Json *tokens = at(result, "/spec_decode_draft_tokens"), *drafts = at(result, "/spec_decode_num_drafts");
+  if (tokens == nullptr || drafts == nullptr || !tokens->is_number() || !drafts->is_number()) return {};
+  return rounded(tokens->get<double>() / drafts->get<double>());
+}
+
+/// Of each position, where the file has it.
+std::vector<double> accepted_at_positions(const Json& result) {
+  std::vector<double> shares;
+  const Json* listed = at(result, "/spec_decode_per_position_acceptance_rates");
+  if (listed == nullptr || !listed->is_array()) return shares;
+  for (const Json& share : *listed) {
+    const bool good = share.is_number() && share.get<double>() >= 0 && share.get<double>() <= 1;
+    if (!good) return {};
+    shares.push_back(shares.empty() ? share.get<double>() : std::min(shares.back(), share.get<double>()));
+  }
+  return shares;
+}
+
 ServingPoint point_of_result(const Json& document, const Json& result, const ResultFormat& format,
                              const schema::Origin& origin, const std::string& name, const Given& given) {
   for (const std::string& unit : format.milliseconds) {
@@ -314,11 +362,13 @@ ServingPoint point_of_result(const Json& document, const Json& result, const Res
   }
   if (row.empty(kPromptTokens)) row.text[kPromptTokens] = mean_tokens(result, "/total_input_tokens");
   if (row.empty(kOutputTokens)) row.text[kOutputTokens] = mean_tokens(result, "/total_output_tokens");
+  if (row.empty(kDraftTokens)) row.text[kDraftTokens] = tokens_of_a_draft(result);
   for (std::size_t c = 0; c < kColumns; ++c) {
     if (row.empty(static_cast<Column>(c))) row.text[c] = given_text(given, static_cast<Column>(c));
   }
   if (row.empty(kEngine)) row.text[kEngine] = format.engine;
   ServingPoint point = point_of(row, origin, name);
+  if (point.drafts) point.drafts->positions = accepted_at_positions(result);
   if (point.clients == 0) point.clients = std::min(point.requests, kMostClients);  // all are sent at once
   return point;
 }

@@ -14,6 +14,14 @@
 
 namespace kvsim::planner::backtest {
 
+/// Speculative decoding of a point: a drafter proposes `tokens` tokens before every step of a request.
+struct PointDrafts {
+  std::string drafter;            ///< in the catalogue; empty: one that was made for the model, else one layer of it
+  std::int64_t tokens = 0;        ///< 0: not said
+  double accept_length = 0;       ///< tokens of a step, its own among them; 0: not said
+  std::vector<double> positions;  ///< share of drafts whose token at each position was accepted; empty: not said
+};
+
 struct ServingPoint {
   schema::Origin origin;  ///< the line of its file, or the file
   std::string id;         ///< "line 17" where the file gives none
@@ -29,6 +37,7 @@ struct ServingPoint {
   double rate_per_s = 0;      ///< of an open loop; 0: it is none
   std::int64_t tensor = 1, pipeline = 1, attention_data = 1, expert_tensor = 1, expert = 1;  ///< parallelism, in GPUs
 
+  std::optional<PointDrafts> drafts;  ///< none: one token a step
   /// Its requests, where they are known one by one; then there are no clients, and the tokens are those of the longest.
   std::shared_ptr<const Recording> recording;
   std::vector<std::string> settings;      ///< of the engine: changes of the scenario, as of --set

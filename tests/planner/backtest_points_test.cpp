@@ -66,7 +66,7 @@ TEST(BacktestPoints, BadFilesAndRowsAreRefusedByPlaceAndReason) {
             "p.csv: is empty, expected a header with the columns id, backend, backend_version, model_path, system, "
             "precision, mode, isl, osl, gemm_quant_mode, moe_quant_mode, concurrency, num_prompts, request_rate, "
             "tp_size, pp_size, attention_dp_size, moe_tp_size, moe_ep_size, ttft_ms, tpot_ms, output_tokens_per_s, "
-            "source");
+            "source, drafter, draft_tokens, accept_length");
   EXPECT_EQ(complaint(kHeader), "p.csv: has a header and no rows, expected a row a point");
   EXPECT_EQ(complaint("model_path,isl,osl,tpot_ms\nm,1,1,1\n"),
             "p.csv:1:1: the column system is missing, expected it in the header, or --given system=...");
@@ -112,6 +112,33 @@ TEST(BacktestPoints, AResultOfVllmBenchServeIsAPoint) {
   EXPECT_DOUBLE_EQ(*p.ttft_s, 0.25);
   EXPECT_DOUBLE_EQ(*p.tpot_s, 0.0125);
   EXPECT_DOUBLE_EQ(*p.output_tokens_per_s, 900.5);
+}
+
+TEST(BacktestPoints, OfDraftsAResultOfVllmBenchServeSaysHowManyAndHowManyWereAccepted) {
+  EXPECT_FALSE(read_points_text(kVllm, "a.json", {{"system", "h200"}}).at(0).drafts);
+  std::string text = kVllm;
+  text.insert(1,
+              R"("spec_decode_acceptance_rate": 50, "spec_decode_acceptance_length": 2.5, "spec_decode_num_drafts": 100,
+                    "spec_decode_draft_tokens": 300, "spec_decode_accepted_tokens": 150,
+                    "spec_decode_per_position_acceptance_rates": [0.8, 0.5, 0.2], )");
+  const PointDrafts drafts = *read_points_text(text, "a.json", {{"system", "h200"}}).at(0).drafts;
+  EXPECT_EQ(drafts.tokens, 3);
+  EXPECT_DOUBLE_EQ(drafts.accept_length, 2.5);
+  EXPECT_EQ(drafts.positions, (std::vector<double>{0.8, 0.5, 0.2}));
+  EXPECT_EQ(drafts.drafter, "");
+}
+
+TEST(BacktestPoints, DraftedRowsHaveColumnsOfTheirOwn) {
+  const std::string header = "model_path,system,isl,osl,tpot_ms,drafter,draft_tokens,accept_length\n";
+  const auto points = read_points_text(header + "m,g,1,1,1,,,\nm,g,1,1,1,,0,\nm,g,1,1,1,d,4,3.5\n", "p.csv");
+  EXPECT_FALSE(points[0].drafts);
+  EXPECT_FALSE(points[1].drafts);
+  EXPECT_EQ(points[2].drafts->drafter, "d");
+  EXPECT_EQ(points[2].drafts->tokens, 4);
+  EXPECT_EQ(complaint(header + "m,g,1,1,1,,4,5.5\n"),
+            "p.csv:2:14: accept_length is 5.5, expected at most 5: draft_tokens and the step's own");
+  EXPECT_EQ(complaint(header + "m,g,1,1,1,,4,0.5\n"),
+            "p.csv:2:14: accept_length is below 1, expected the tokens of a step, its own one among them");
 }
 
 TEST(BacktestPoints, WithoutAConcurrencyAllRequestsAreSentAtOnce) {

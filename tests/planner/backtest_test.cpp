@@ -127,6 +127,29 @@ TEST(PointScenarios, TakeFromTheEngineWhatItDoes) {
   EXPECT_EQ(loaded(p).serving.schedule.max_batched_tokens, 2048);
 }
 
+TEST(PointScenarios, DraftedPointsAreSimulatedDraftedOrNotAtAll) {
+  ServingPoint p = described();
+  p.drafts = PointDrafts{"", 3, 2.5, {}};
+  const serving::ServingConfig c = loaded(p).serving;
+  EXPECT_EQ(c.decode.policy, "drafter");
+  EXPECT_EQ(c.decode.drafter->spec.name, "eagle3-llama-3.1-70b") << "the catalogue's for the model";
+  EXPECT_EQ(c.decode.drafter->tokens(), 3);
+  EXPECT_DOUBLE_EQ(c.decode.drafter->law().points.front().accepted, 1.5);
+  EXPECT_EQ(scenario_of(p).group.precision, "fp8, KV fp8, drafted");
+  p.drafts->positions = {0.8, 0.5, 0.2};
+  EXPECT_EQ(loaded(p).serving.decode.drafter->law().kind, models::AcceptanceKind::positions);
+  p.model = "Qwen/Qwen3-8B";
+  const serving::ServingConfig layer = loaded(p).serving;
+  EXPECT_EQ(layer.decode.drafter->spec.network.layers, 1);
+  EXPECT_EQ(layer.decode.drafter->spec.network.hidden, layer.model.hidden);
+  p.drafts->drafter = "nobody";
+  EXPECT_EQ(scenario_of(p).out_of_scope, "drafter not in the catalogue: nobody");
+  p.drafts = PointDrafts{"", 0, 2.5, {}};
+  EXPECT_EQ(scenario_of(p).out_of_scope, "drafted, and nobody says how many tokens");
+  p.drafts = PointDrafts{"", 3, 0, {}};
+  EXPECT_EQ(scenario_of(p).out_of_scope, "drafted, and nobody says how many tokens were accepted");
+}
+
 TEST(PointScenarios, AVersionTellsWhatCannotBeDescribed) {
   ServingPoint p = described();
   p.source = "inferencex";
