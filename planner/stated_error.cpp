@@ -9,6 +9,7 @@
 
 #include "models/engines/engine_spec.h"
 #include "models/schema/yaml.h"
+#include "sim/serving/decode_policy.h"
 #include "stated_errors.h"  // generated: stated_errors.yaml
 
 namespace kvsim::planner {
@@ -110,8 +111,8 @@ struct Nearness {
 };
 
 /// The engine of the groups that this one is: itself, or the one whose version it is. Empty, any, where there is none.
-std::string measured_engine(const StatedErrors& errors, const std::string& engine) {
-  for (const ErrorGroup& g : errors.groups) {
+std::string measured_engine(const std::vector<ErrorGroup>& groups, const std::string& engine) {
+  for (const ErrorGroup& g : groups) {
     if (engine == g.engine || engine.starts_with(g.engine + "-")) return g.engine;
   }
   return {};
@@ -142,7 +143,7 @@ struct Nearest {
 
 Nearest nearest_to(const StatedErrors& errors, const ErrorGroup& question) {
   Nearest nearest;
-  for (Nearness& near : nearnesses(question, measured_engine(errors, question.engine))) {
+  for (Nearness& near : nearnesses(question, measured_engine(errors.groups, question.engine))) {
     nearest = {{}, 0, std::move(near.words)};
     for (const ErrorGroup& g : errors.groups) {
       if (!near.holds(g)) continue;
@@ -150,6 +151,27 @@ Nearest nearest_to(const StatedErrors& errors, const ErrorGroup& question) {
       nearest.points += g.points;
     }
     if (nearest.groups.size() >= near.groups_needed && nearest.points >= near.points_needed) break;
+  }
+  return nearest;
+}
+
+/// Drafted groups that are near a question with a drafter.
+Nearest nearest_drafted(const StatedErrors& errors, const ErrorGroup& q) {
+  const std::string of_engine = measured_engine(errors.drafted, q.engine);
+  const std::vector<Nearness> near{
+      {[&](const ErrorGroup& g) { return g.model == q.model && g.gpu == q.gpu && g.engine == of_engine; },
+       fmt::format("{} on {}, {}, with a drafter", q.model, q.gpu, of_engine), 1, kOwnPointsNeeded},
+      {[&](const ErrorGroup& g) { return g.engine == of_engine; }, fmt::format("{} with drafters", of_engine), 2, 0},
+      {[](const ErrorGroup&) { return true; }, "all points with drafters", 0, 0}};
+  Nearest nearest;
+  for (const Nearness& way : near) {
+    nearest = {{}, 0, way.words};
+    for (const ErrorGroup& g : errors.drafted) {
+      if (!way.holds(g)) continue;
+      nearest.groups.push_back(&g);
+      nearest.points += g.points;
+    }
+    if (nearest.groups.size() >= way.groups_needed && nearest.points >= way.points_needed) break;
   }
   return nearest;
 }
@@ -190,10 +212,20 @@ schema::ObjectSchema<StatedErrors> make_schema() {
   group.required("points", &ErrorGroup::points, integer().at_least(1), "how many");
   group.object("ratios", &ErrorGroup::ratios, ratios_schema("ratios", kErrorShares.size()), Presence::required,
                "measured / predicted");
+  const ListSize shares{kErrorShares.size(), kErrorShares.size()};
+  ObjectSchema<ErrorGroup> drafted("drafted", "Points of one model, GPU and engine with a drafter.");
+  drafted.required("model", &ErrorGroup::model, text().non_empty(), "in the catalogue");
+  drafted.required("gpu", &ErrorGroup::gpu, text().non_empty(), "in the catalogue");
+  drafted.required("engine", &ErrorGroup::engine, text().non_empty(), "which served");
+  drafted.required("points", &ErrorGroup::points, integer().at_least(1), "how many");
+  drafted.list(
+      "tpot", [](auto& g) -> auto& { return g.ratios.tpot; }, number().above(0), Presence::required,
+      "measured / predicted", shares);
   ObjectSchema<StatedErrors> s("stated_errors", "What backtests missed by.");
   s.required("source", &StatedErrors::source, text().non_empty(), "whose points");
   s.object("widening", &StatedErrors::widening, ratios_schema("widening", 1), Presence::required, "of intervals");
   s.list("groups", &StatedErrors::groups, group, Presence::required, "by model, GPU and engine");
+  s.list("drafted", &StatedErrors::drafted, drafted, Presence::optional, "the same with a drafter, of TPOT alone");
   s.object("pairs", &StatedErrors::pairs, ratios_schema("pairs", kPairShares.size()), Presence::required,
            "of two points of one machine");
   return s;
@@ -233,11 +265,23 @@ ErrorGroup error_question(const scenario::Scenario& scenario, double memory_shor
   if (c.schedule.engine) q.engine = c.schedule.engine->name;
   q.kind = model_kind(c.model);
   q.memory_full = memory_short_share > kMemoryFull;
+  q.drafted = serving::configured_policy(c).drafts_in_steps();
   return q;
 }
 
 StatedError stated_error(const StatedErrors& errors, const ErrorGroup& question, double confidence) {
   const Nearest nearest = nearest_to(errors, question);
+  if (question.drafted && !errors.drafted.empty()) {
+    const Nearest of_drafts = nearest_drafted(errors, question);
+    const ErrorInterval tpot = interval_of(of_drafts.groups, &FigureErrors::tpot, confidence, errors.widening);
+    return {of_drafts.words,
+            static_cast<std::int64_t>(of_drafts.groups.size()),
+            of_drafts.points,
+            confidence,
+            tpot,
+            interval_of(nearest.groups, &FigureErrors::ttft, confidence, errors.widening),
+            tpot};
+  }
   const auto interval = [&](ErrorFigure figure) {
     return interval_of(nearest.groups, figure, confidence, errors.widening);
   };

@@ -39,6 +39,7 @@ struct ErrorGroup {
   bool memory_full = false;  ///< requests waited for GPU memory in more than kMemoryFull of the time
   std::int64_t points = 0;
   FigureErrors ratios;
+  bool drafted = false;  ///< a drafter proposes tokens: StatedErrors::drafted has such groups, of TPOT alone
 
   [[nodiscard]] bool same_machine(const ErrorGroup& other) const {
     return model == other.model && gpu == other.gpu && engine == other.engine;
@@ -49,6 +50,9 @@ inline constexpr double kMemoryFull = 0.05;
 struct StatedErrors {
   std::string source;  ///< whose points
   std::vector<ErrorGroup> groups;
+  /// Of points with a drafter, TPOT alone. What drafting costs an engine is fitted to such points: each group's errors
+  /// are those of figures that were fitted without it.
+  std::vector<ErrorGroup> drafted{};
   /// Of intervals about their middle, one number each, so that those of groups left out hold what they say.
   FigureErrors widening;
   /// max(a, b) / min(a, b) of what two points of one machine and launch missed by, at kPairShares.
@@ -83,8 +87,9 @@ struct StatedError {
 
 /// The nearest groups: ten points of the very model, GPU and engine; else three groups of the engine and kind of model,
 /// of the engine, of any; all of them with memory as full as the question's, as long as there are three such. The
-/// interval is that of the groups' mixture, each weighing the root of its points, widened. Precondition: errors has
-/// groups, 0 < confidence < 1.
+/// interval is that of the groups' mixture, each weighing the root of its points, widened. Of a drafted question TPOT
+/// and the time of a request are those of ten drafted points of the very machine; else of the engine's, of two groups;
+/// else of all drafted ones. Precondition: errors has groups, 0 < confidence < 1.
 [[nodiscard]] StatedError stated_error(const StatedErrors& errors, const ErrorGroup& question, double confidence);
 
 /// Two predictions of one figure on one machine whose ratio is less than this may stand the other way round.

@@ -64,6 +64,9 @@ ObjectSchema<D> drafter_fields() {
               "what one pass computes: a model of the catalogue, or an architecture of its own");
   s.optional("shares_head", &D::shares_head, boolean(),
              "the LM head is the target's: read by every pass, held once; network ties its embeddings then");
+  s.optional(
+      "block", &D::block, boolean(),
+      "all tokens of a draft come from one pass, which computes a query token for each; false: from a pass each");
   const auto whole = [](auto& x) -> auto& {
     return x;
   };
@@ -74,7 +77,7 @@ ObjectSchema<D> drafter_fields() {
   s.required("draft_length", &D::draft_length, integer().at_least(1).usually(1, 4096),
              "tokens proposed before each pass of the target");
   s.optional("pass_overhead", &D::pass_overhead_s, time().non_negative().usually(0, 60),
-             "time of one pass beyond its kernels");
+             "time of one pass beyond its kernels; by default that of schedule.engine (profile.drafts)");
   s.check(check_sharing);
   return s;
 }

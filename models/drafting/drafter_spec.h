@@ -27,6 +27,8 @@ struct DrafterSpec {
   /// head or module has few layers and ties its LM head, for it looks tokens up in the target's embedding table;
   /// projections of the target's hidden states stand in `intermediate`. Its max_context is the target's.
   LlmSpec network;
+  /// All tokens of a draft come from one pass, which computes a query token for each (DFlash); else from a pass each.
+  bool block = false;
   /// The LM head is the target's: each pass reads it, and no second one is held.
   bool shares_head = false;
 
@@ -36,8 +38,9 @@ struct DrafterSpec {
 
   /// Catalogue names of the models it was trained for or measured with; empty: any of its vocabulary.
   std::vector<std::string> targets;
-  std::int64_t draft_length = 1;            ///< tokens proposed before each pass of the target, unless told otherwise
-  schema::Sourced<double> pass_overhead_s;  ///< time of a pass beyond its kernels, >= 0
+  std::int64_t draft_length = 1;  ///< tokens proposed before each pass of the target, unless told otherwise
+  schema::Sourced<double> pass_overhead_s{-1, {}};  ///< time of a pass beyond its kernels; below 0: the engine's
+  [[nodiscard]] bool says_pass_overhead() const { return pass_overhead_s.value >= 0; }
 
   /// Bytes of GPU memory that its weights take beside the target's, before sharding: network.weight_bytes() without the
   /// LM head where that is the target's.

@@ -60,6 +60,10 @@ ObjectSchema<EngineSpec> engine_fields() {
              "launching one kernel of an iteration that is no captured graph; left out or 0: what the profile says");
   s.optional("captures_chunks", &EngineSpec::captures_chunks, boolean(),
              "captured graphs serve iterations with chunks of prompts, too; false: only those that decode");
+  s.optional("captures_requests", &EngineSpec::captures_requests, boolean(),
+             "graphs of steps that verify drafts are captured by their requests, not by their tokens");
+  s.object("drafts", &EngineSpec::drafts, draft_costs_schema(), Presence::optional,
+           "what drafting costs it beside kernels; left out: what it costs vllm");
   s.optional("tokenise", &EngineSpec::tokenise_s, time().non_negative().at_most(1),
              "turning the text of a prompt into one of its tokens, before the scheduler sees the request: one prompt "
              "after another on one thread a replica, whichever of several replicas' threads is free; left out or 0: no "

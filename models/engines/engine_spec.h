@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "models/kernels/profile.h"
 #include "models/schema/scalar_spec.h"
 #include "models/schema/sourced.h"
 
@@ -44,6 +46,8 @@ struct EngineSpec {
   // How kernels of iterations that are not captured are launched (LaunchCosts).
   schema::Sourced<double> kernel_launch_s{};        ///< 0: what the profile says
   schema::Sourced<bool> captures_chunks{true, {}};  ///< also of iterations with chunks of prompts
+  schema::Sourced<bool> captures_requests{};        ///< LaunchCosts::by_requests
+  std::optional<DraftCosts> drafts{};               ///< none: as the usual kernels' engine has them
   schema::Sourced<double>
       tokenise_s{};  ///< a token of a prompt's text, before the scheduler sees it; one thread a server
 };

@@ -214,6 +214,21 @@ ObjectSchema<LaunchCosts> launch_schema() {
       "chunks_captured", &L::chunks_captured, boolean(),
       "steps with chunks of prompts are captured, too, up to captured_tokens; false: they are launched kernel by "
       "kernel, however short");
+  s.optional("by_requests", &L::by_requests, boolean(),
+             "steps that verify drafts are captured up to captured_tokens requests, however many tokens each has; "
+             "false: up to as many tokens");
+  return s;
+}
+
+ObjectSchema<DraftCosts> draft_costs_fields() {
+  using D = DraftCosts;
+  ObjectSchema<D> s("drafts", "What drafting costs beside kernels: launches, sampling, waiting for the host.");
+  s.optional("pass", &D::pass_s, fixed_time(), "a pass of a drafter; decode.drafter.type.pass_overhead goes first");
+  s.optional("vocabulary", &D::vocabulary_s, fixed_time(),
+             "more of a pass of a drafter whose vocabulary is not the model's: its tokens are translated");
+  s.optional("round", &D::round_s, fixed_time(), "an iteration in which drafts are verified, once");
+  s.optional("request", &D::request_s, fixed_time(), "more of such an iteration for each request that drafted");
+  s.optional("layer", &D::layer_s, fixed_time(), "more of such an iteration for each layer of the model");
   return s;
 }
 
@@ -266,6 +281,8 @@ ObjectSchema<KernelProfile> profile_fields() {
              "all-reduce copies its message first");
   s.optional("iteration_overhead", &P::iteration_overhead_s, fixed_time(),
              "scheduling and sampling, and launch where that is left out, once per iteration");
+  s.object("drafts", &P::drafts, draft_costs_schema(), Presence::optional,
+           "drafting beside kernels; by default what schedule.engine says, without one what vllm does");
   s.object("launch", &P::launch, launch_schema(), Presence::optional,
            "launching kernels; left out: no time of its own");
   s.object("interference", &P::interference, interference_schema(), Presence::optional,
@@ -276,6 +293,11 @@ ObjectSchema<KernelProfile> profile_fields() {
 }
 
 }  // namespace
+
+const ObjectSchema<DraftCosts>& draft_costs_schema() {
+  static const ObjectSchema<DraftCosts> schema = draft_costs_fields();
+  return schema;
+}
 
 const ObjectSchema<KernelProfile>& profile_schema() {
   static const ObjectSchema<KernelProfile> schema = profile_fields();

@@ -174,6 +174,36 @@ struct LaunchCosts {
   Sourced<double> graph_s;      ///< a step that was captured: launching its graph
   Sourced<double> kernel_s;     ///< another step: it takes at least this for each of its kernels
   bool chunks_captured = true;  ///< captured steps may have chunks of prompts; otherwise only decoding is captured
+  bool by_requests = false;     ///< captured_tokens counts requests of a step that verifies drafts, not their tokens
+
+  /// What captured_tokens is compared with.
+  [[nodiscard]] double size_of(const StepWork& work) const {
+    if (!by_requests || !work.verifies()) return work.tokens();
+    return work.decode.number_of_requests() + work.verify.number_of_requests() + work.prefill.query_tokens;
+  }
+};
+
+/// What drafting costs an engine beside kernels: launches outside captured graphs, sampling, waiting for the host. Fits
+/// to whole rounds as they were measured (docs/drafting.md).
+struct DraftCosts {
+  Sourced<double> pass_s;        ///< a pass of a drafter
+  Sourced<double> vocabulary_s;  ///< more of a pass whose tokens are numbered otherwise than the model's
+  Sourced<double> round_s;       ///< an iteration in which drafts are verified
+  Sourced<double> request_s;     ///< more of it for each request whose drafts are
+  Sourced<double> layer_s;       ///< more of it for each layer of the model: attention of several tokens a request
+
+  /// Of one pass of a drafter with a vocabulary of that size beside a model's.
+  [[nodiscard]] double pass_overhead_s(std::int64_t vocabulary, std::int64_t of_model) const {
+    return pass_s.value + (vocabulary == of_model ? 0.0 : vocabulary_s.value);
+  }
+  /// What the host takes of an iteration that verifies drafts, and of another none.
+  [[nodiscard]] double host_s(const StepWork& work) const {
+    return work.verifies() ? round_s.value + request_s.value * work.verify.number_of_requests() : 0.0;
+  }
+  /// What attention takes of it beyond its kernels.
+  [[nodiscard]] double layers_s(const StepWork& work, const LlmSpec& model) const {
+    return work.verifies() ? layer_s.value * static_cast<double>(model.layers) : 0.0;
+  }
 };
 
 /// How much longer kernels and host copies of one GPU take while the others run, as a share of their time alone. On
@@ -230,6 +260,7 @@ struct KernelProfile {
   LaunchCosts launch;
   Interference interference;
   Sourced<double> iteration_overhead_s;  ///< scheduling, sampling and what `launch` leaves out, once per iteration
+  std::optional<DraftCosts> drafts;      ///< none: no time of their own; scenarios take the engine's
   FusedKernels fused;
   std::vector<EngineKernels> by_engine;  ///< forms that use_kernels() puts in place of these
   std::string engine_kernels;            ///< whose kernels the engine runs; empty: nobody said, all forms are its own

@@ -208,7 +208,7 @@ StepAccount StepAccounts::account_of(const StepWork& work, bool captured) const 
   };
   // Where launches hide nothing and no stage waits for another, all parts of a step but its kernels add up.
   const StepTime now = time(false, false, {});
-  const double host_s = work.tokens() > 0 ? m.as_described.profile().iteration_overhead_s.value : 0;
+  const double host_s = work.tokens() > 0 ? m.as_described.host_s(work) : 0;
   const bool adds_up = captured && m.as_described.one_stage();
   std::array<double, 4> kernels_s{};  // by memory and arithmetic
   if (adds_up) {

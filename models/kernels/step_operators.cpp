@@ -248,8 +248,10 @@ std::vector<StepOperator> operators_on(const GpuSpec& gpu, const Interconnect& l
     operators.push_back(messages);
   }
   const double iteration_s = tokens > 0 ? profile.iteration_overhead_s.value : 0;
+  const DraftCosts drafts = profile.drafts.value_or(DraftCosts{});
+  const double round_s = drafts.host_s(work) + drafts.layers_s(work, model);
   StepOperator elementwise{"norms, activations, sampling",
-                           time.overhead_s - iteration_s - time.launch_s - work.extra_gpu_s};
+                           time.overhead_s - iteration_s - round_s - time.launch_s - work.extra_gpu_s};
   elementwise.binds = "fixed times";
   elementwise.from = profile.fitted.elementwise ? "form" : "none";
   if (profile.fitted.elementwise) elementwise.source = profile.fitted.elementwise->source;
@@ -259,6 +261,13 @@ std::vector<StepOperator> operators_on(const GpuSpec& gpu, const Interconnect& l
   iteration.source = profile.iteration_overhead_s.source;
   operators.push_back(elementwise);
   operators.push_back(iteration);
+  if (round_s > 0) {
+    StepOperator round{"verifying drafts, beside kernels", round_s};
+    round.binds = "fixed times";
+    round.from = "constant";
+    round.source = drafts.round_s.value > 0 ? drafts.round_s.source : drafts.layer_s.source;
+    operators.push_back(round);
+  }
   if (time.launch_s > 0) {
     StepOperator launching{"launching kernels", time.launch_s};
     launching.binds = "launches";

@@ -81,7 +81,7 @@ StepTimer::AttentionLayers::AttentionLayers(const LlmSpec& model, double gpus)
       flops_per_pair(model.attention_flops_per_pair()) {}
 
 bool is_captured(const KernelProfile& profile, const StepWork& work) {
-  const bool short_enough = work.tokens() <= static_cast<double>(profile.captured_tokens);
+  const bool short_enough = profile.launch.size_of(work) <= static_cast<double>(profile.captured_tokens);
   return short_enough && (profile.launch.chunks_captured || work.prefill.query_tokens <= 0);
 }
 
@@ -549,7 +549,7 @@ void StepTimer::add_stages(const SharedWork& shared, const Faster& faster, StepT
   const StepWork& rank = shared.rank;
   const double bytes = rank.tokens() * static_cast<double>(model_.hidden) * kCarriedBytes;
   PipelinePass pass;
-  pass.tail_s = t.head_s + t.gathering_s + profile_.iteration_overhead_s.value / faster.host +
+  pass.tail_s = t.head_s + t.gathering_s + host_s(rank) / faster.host +
                 sampler_s(rank.sampled > 0 ? rank.sampled : rank.logit_tokens) + rank.extra_gpu_s;
   if (faster.captured.value_or(is_captured(profile_, rank)))
     pass.tail_s += t.launch_s;  // else every stage launches its own kernels
@@ -575,11 +575,18 @@ StepTime StepTimer::time_of(const StepWork& work, const TokenTime& by_tokens, Kn
     t.collectives_s = by_tokens.collectives_s / faster.collectives;
     t.gathering_s = by_tokens.gathering_s / faster.collectives;
     t.overhead_s += by_tokens.elementwise_s - profile_.iteration_overhead_s.value * (1 - 1 / faster.host);
+    if (profile_.drafts) {
+      t.overhead_s += profile_.drafts->host_s(work) / faster.host + profile_.drafts->layers_s(work, model_);
+    }
     t.launch_s = launch_s(work, t.linear_s + t.attention_s + t.collectives_s + t.overhead_s, faster);
     t.overhead_s += t.launch_s;
   }
   t.total_s = t.linear_s + t.attention_s + t.collectives_s + t.overhead_s;
   return t;
+}
+
+double StepTimer::host_s(const StepWork& work) const {
+  return profile_.iteration_overhead_s.value + (profile_.drafts ? profile_.drafts->host_s(work) : 0);
 }
 
 double StepTimer::one_token_s() const {

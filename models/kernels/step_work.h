@@ -75,6 +75,7 @@ struct StepWork {
   std::vector<PrefillChunk> chunks;  ///< the prefill's parts; none: all of it is one chunk
 
   [[nodiscard]] double tokens() const { return decode.query_tokens + verify.query_tokens + prefill.query_tokens; }
+  [[nodiscard]] bool verifies() const { return verify.query_tokens > 0; }
   /// Nothing to do; keeps the memory of `chunks`.
   void clear() {
     decode = verify = prefill = {};

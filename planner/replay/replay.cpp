@@ -29,6 +29,7 @@ models::KernelProfile kernels_of(models::KernelProfile profile) {
   profile.tables.sampler.clear();
   profile.iteration_overhead_s.value = 0;
   profile.launch = {};
+  profile.drafts.reset();
   return profile;
 }
 

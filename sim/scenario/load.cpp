@@ -176,6 +176,25 @@ void use_engine_kernels(serving::ServingConfig& c, const models::Catalogue& cata
   }
 }
 
+/// What drafting costs beside kernels, where the profile does not say it: as the engine has it, else the usual one.
+void use_draft_costs(serving::ServingConfig& c, const models::Catalogue& catalogue) {
+  auto& drafts = c.cluster.profile.drafts;
+  if (drafts) return;
+  const auto& engine = c.schedule.engine;
+  if (engine && engine->drafts) {
+    drafts = engine->drafts;
+    return;
+  }
+  drafts = catalogue.engine(models::kUsualKernels).drafts;
+  if (!drafts) return;
+  for (schema::Sourced<double>* figure :
+       {&drafts->pass_s, &drafts->vocabulary_s, &drafts->round_s, &drafts->request_s, &drafts->layer_s}) {
+    figure->source = {schema::SourceKind::assumption,
+                      fmt::format("not measured with {}: that of {}, {}", engine ? engine->name : "no engine named",
+                                  models::kUsualKernels, figure->source.reference)};
+  }
+}
+
 /// Whose kernels run: as the scenario says, else as the engine's entry does. Forms that the scenario changes itself
 /// stay as they are.
 void complete_kernels(Scenario& s, const models::Catalogue& catalogue, const Reporter& report) {
@@ -194,6 +213,7 @@ void complete_kernels(Scenario& s, const models::Catalogue& catalogue, const Rep
                             schema::suggest(kernels, std::vector<std::string>(known.begin(), known.end()))));
   }
   if (!report.node().find_path("cluster.gpu.profile.fitted")) use_engine_kernels(c, catalogue);
+  use_draft_costs(c, catalogue);
 }
 
 /// The mean of a table of rates, where the scenario gives no other; and objectives of classes, for who judges.
@@ -535,8 +555,10 @@ Scenario on_machine(const Scenario& scenario, const std::string& gpu, std::int64
   cluster.profile.fused = before.fused;  // these are the engine's
   cluster.profile.engine_kernels = before.engine_kernels;
   use_engine_kernels(changed.serving, catalogue);
+  cluster.profile.drafts = before.drafts;
   if (const auto& engine = changed.serving.schedule.engine) {
     cluster.profile.launch.chunks_captured = before.launch.chunks_captured;
+    cluster.profile.launch.by_requests = before.launch.by_requests;
     if (engine->kernel_launch_s.value > 0) cluster.profile.launch.kernel_s = before.launch.kernel_s;
   }
   cluster.host_link = catalogue.link(cluster.gpu.host_link);

@@ -675,6 +675,17 @@ ObjectSchema<Scenario> cluster_schema() {
   return s;
 }
 
+ObjectSchema<serving::DraftTree> draft_tree_schema() {
+  using serving::DraftTree;
+  ObjectSchema<DraftTree> s("tree", "Drafts that branch; of each the step accepts one path of at most draft_length.");
+  s.required("top_k", &DraftTree::top_k, integer().at_least(1).at_most(1024),
+             "candidates that each pass but the first goes on with (SGLang: speculative_eagle_topk)");
+  s.required("tokens", &DraftTree::tokens, integer().at_least(2).at_most(4096),
+             "query tokens of a request's step, the one after its context among them (SGLang: "
+             "speculative_num_draft_tokens)");
+  return s;
+}
+
 ObjectSchema<serving::DrafterConfig> drafter_schema() {
   using serving::DrafterConfig;
   ObjectSchema<DrafterConfig> s("drafter", "An auxiliary drafter beside the model: an EAGLE head, MTP, a small model.");
@@ -682,12 +693,15 @@ ObjectSchema<serving::DrafterConfig> drafter_schema() {
   s.optional("draft_length", &DrafterConfig::draft_length,
              integer().at_least(1).at_most(64).or_word("own", 0, "as many as the catalogue gives it"),
              "tokens that it proposes before a step");
+  s.object("tree", &DrafterConfig::tree, draft_tree_schema(), Presence::optional,
+           "drafts that branch, under decode policies drafter and lossy+drafter; left out: a chain");
   s.object("acceptance", &DrafterConfig::acceptance, models::acceptance_schema(), Presence::optional,
            "how many of them the step accepts, in place of what is published of it");
   s.check([](const DrafterConfig& d, const Reporter& report) {
     if (d.acceptance && d.acceptance->kind == models::AcceptanceKind::compressor) {
       report.fail("acceptance.model", "a drafter has no compressor: expected constant, positions or another model");
     }
+    if (d.tree && d.spec.block) report.fail("tree", "a drafter of whole blocks proposes no tree: remove this key");
   });
   return s;
 }

@@ -142,6 +142,7 @@ void complete_schedule(Scenario& s, const Reporter& report) {
   unless_said("cluster.gpu.profile.fused.quantise", fused.quantise, c.engine->fused_quantise);
   models::LaunchCosts& launch = s.serving.cluster.profile.launch;
   unless_said("cluster.gpu.profile.launch.chunks_captured", launch.chunks_captured, c.engine->captures_chunks);
+  unless_said("cluster.gpu.profile.launch.by_requests", launch.by_requests, c.engine->captures_requests);
   if (c.engine->kernel_launch_s.value > 0 && !report.node().find_path("cluster.gpu.profile.launch.kernel")) {
     launch.kernel_s = c.engine->kernel_launch_s;
   }

@@ -76,7 +76,17 @@ void check_drafter(const ServingConfig& config, const DecodePolicy& decode) {
                             fmt::format("{} attention heads of {} cannot be sharded evenly over {} GPUs",
                                         drafter.spec.network.heads, drafter.spec.name, config.cluster.parallel.tensor));
   }
-  const std::int64_t queries = most_proposed(config.decode, decode) + 1;
+  if (drafter.tree && !decode.drafts_in_steps()) {
+    throw ConfigurationError("decode.drafter.tree",
+                             fmt::format("how decode policy {} goes on from a tree is not known: use decode policy "
+                                         "drafter or lossy+drafter, or a chain",
+                                         decode.name));
+  }
+  if (drafter.tree && config.decode.draft_lengths.policy != "fixed") {
+    throw ConfigurationError("decode.drafter.tree",
+                             "draft lengths are chosen of chains: use decode.draft_lengths.policy fixed, or a chain");
+  }
+  const std::int64_t queries = drafter.verified(most_proposed(config.decode, decode)) + 1;
   if (config.schedule.max_batched_tokens < queries) {
     throw ConfigurationError("schedule.max_batched_tokens",
                              fmt::format("one request's step takes {} tokens with those of its drafter", queries));
@@ -375,14 +385,15 @@ void check_prefix_caching(const ServingConfig& config, const DecodePolicy& decod
   }
 }
 
-/// Rules of engines that are known for steps which give one token of each request from its own KV.
+/// Rules of engines that are known for steps which give tokens of each request from its own KV.
 void check_engine_rules(const ServingConfig& config, const DecodePolicy& decode) {
   const bool plain = !decode.verifies && !decode.drafter && !decode.fetches() && !decode.low_bit_copy;
-  if (config.schedule.prefill_first() && !plain) {
+  const bool in_steps = plain || decode.drafts_in_steps();  // drafts wait as decoding does
+  if (config.schedule.prefill_first() && !in_steps) {
     throw ConfigurationError(
         "schedule.prefill_order",
         fmt::format("what becomes of the drafts or fetches of decode policy {} while prefill_first lets decoding wait "
-                    "is not known: use mixed, or decode policy full_kv or lossy",
+                    "is not known: use mixed, or decode policy full_kv, drafter or lossy",
                     decode.name));
   }
   if (config.schedule.blocking_loads && (!plain || reuses_chunks(config.prefill))) {
@@ -392,10 +403,10 @@ void check_engine_rules(const ServingConfig& config, const DecodePolicy& decode)
                     plain ? "chunks that are computed in iterations" : "drafts, reloads and fetches"));
   }
   check_prefix_caching(config, decode, plain);
-  if (config.schedule.reserves_output() && (!plain || decode.holds_part())) {
+  if (config.schedule.reserves_output() && (!in_steps || decode.holds_part())) {
     throw ConfigurationError("schedule.reserve",
                              fmt::format("prompt_and_output reserves the full KV of all tokens, and decode policy {} "
-                                         "holds something else: use prompt, or decode policy full_kv",
+                                         "holds something else: use prompt, or decode policy full_kv or drafter",
                                          decode.name));
   }
 }

@@ -1,6 +1,7 @@
 // What one serving simulation is told: catalogue entries already resolved, every quantity in base units.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -164,13 +165,24 @@ struct DraftLengthConfig {
   std::vector<DraftTableRow> table;  ///< table: ascending in batch, then context
 };
 
+/// Drafts that branch: at every position several candidates, of which the step accepts one path (EAGLE-2).
+struct DraftTree {
+  std::int64_t top_k = 1;   ///< candidates that each pass but the first goes on with
+  std::int64_t tokens = 2;  ///< query tokens of a request's step, the one that follows its context among them
+};
+
 /// An auxiliary drafter beside the model (policies with one).
 struct DrafterConfig {
   models::DrafterSpec spec;
+  std::optional<DraftTree> tree;  ///< none: a chain; draft_length is the depth of a tree
   std::int64_t draft_length = 0;  ///< tokens it proposes before a step; 0: as many as it was made for
   std::optional<models::AcceptanceSpec> acceptance;  ///< how many of them the step accepts; none: as published of it
 
   [[nodiscard]] std::int64_t tokens() const { return draft_length > 0 ? draft_length : spec.draft_length; }
+  /// Query tokens that a step verifies beside its own, where so many in a row are proposed.
+  [[nodiscard]] std::int64_t verified(std::int64_t proposed) const {
+    return tree && proposed > 0 ? std::max(proposed, tree->tokens - 1) : proposed;
+  }
   [[nodiscard]] const models::AcceptanceSpec& law() const { return acceptance ? *acceptance : spec.acceptance; }
 };
 

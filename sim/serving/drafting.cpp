@@ -54,7 +54,14 @@ namespace {
 /// once, with the model's own step.
 models::KernelProfile without_iteration_overhead(models::KernelProfile profile) {
   profile.iteration_overhead_s.value = 0;
+  profile.drafts.reset();
   return profile;
+}
+
+double pass_overhead_s(const models::DrafterSpec& drafter, const ServingConfig& config) {
+  if (drafter.says_pass_overhead()) return drafter.pass_overhead_s.value;
+  const auto& drafts = config.cluster.profile.drafts;
+  return drafts ? drafts->pass_overhead_s(drafter.network.vocabulary, config.model.vocabulary) : 0;
 }
 
 models::AcceptanceModel law(const ServingConfig& config, const DecodePolicy& decode, std::int64_t most) {
@@ -74,8 +81,10 @@ Drafting::Drafting(const ServingConfig& config, const DecodePolicy& decode)
                                                      without_iteration_overhead(config.cluster.profile),
                                                      drafter.network, config.cluster.parallel.tensor);
   window_ = drafter.network.max_context;
-  pass_overhead_s_ = drafter.pass_overhead_s.value;
+  pass_overhead_s_ = pass_overhead_s(drafter, config);
   token_bytes_ = static_cast<double>(drafter.network.kv_bytes_per_token());
+  block_ = drafter.block;
+  branches_ = config.decode.drafter->tree ? static_cast<double>(config.decode.drafter->tree->top_k) : 1.0;
   further_.resize(static_cast<std::size_t>(most_ - 1));
 }
 
@@ -94,19 +103,24 @@ void Drafting::clear() {
 
 void Drafting::add_request(double context, double unseen, std::int64_t proposed) {
   if (proposed <= 0) return;
+  // A block's further tokens are queries of the first pass.
+  const double more = block_ ? static_cast<double>(proposed - 1) : 0;
+  const double seen = context - unseen, queries = unseen + more;
   models::AttentionWork& first = first_.verify;
-  first.query_tokens += unseen;
+  first.query_tokens += queries;
   first.requests += 1;
-  first.kv_bytes += context * token_bytes_;
-  first.pairs += unseen * (context - unseen) + unseen * (unseen + 1) / 2;
-  first.longest_kv = std::max(first.longest_kv, context);
-  first_.logit_tokens += 1;
+  first.kv_bytes += (context + more) * token_bytes_;
+  first.pairs += queries * seen + queries * (queries + 1) / 2;
+  first.longest_kv = std::max(first.longest_kv, context + more);
+  first_.logit_tokens += 1 + more;
+  if (block_) return;
   for (std::int64_t i = 0; i + 1 < proposed; ++i) {
     models::AttentionWork& pass = further_[static_cast<std::size_t>(i)];
     const double attended = context + static_cast<double>(i) + 1;
-    pass.query_tokens += 1;
+    pass.query_tokens += branches_;
+    if (branches_ > 1) pass.requests += 1;
     pass.kv_bytes += attended * token_bytes_;
-    pass.pairs += attended;
+    pass.pairs += branches_ * attended;
     pass.longest_kv = std::max(pass.longest_kv, attended);
   }
 }
@@ -134,6 +148,13 @@ double Drafting::pass_s(double requests, double context, double unseen) const {
   part.longest_kv = context;
   work.logit_tokens = requests;
   return work_s(work);
+}
+
+double Drafting::passes_s(double requests, double context, double unseen, std::int64_t proposed) const {
+  if (proposed <= 0) return 0;
+  const auto further = static_cast<double>(proposed - 1);
+  if (block_) return pass_s(requests, context + further, unseen + further);
+  return pass_s(requests, context, unseen) + (further > 0 ? further * pass_s(requests, context) : 0.0);
 }
 
 double Drafting::steps(std::int64_t tokens) const {

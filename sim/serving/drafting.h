@@ -58,6 +58,8 @@ class Drafting {
   /// GPU time of one pass that proposes a token for each of so many requests of `context` tokens, of which it has not
   /// seen the last `unseen` yet. Precondition: there is a drafter.
   [[nodiscard]] double pass_s(double requests, double context, double unseen = 1) const;
+  /// The same of all passes that propose `proposed` tokens for each.
+  [[nodiscard]] double passes_s(double requests, double context, double unseen, std::int64_t proposed) const;
   /// Mean number of steps in which a request drafts `tokens` tokens, none proposing beyond them.
   [[nodiscard]] double steps(std::int64_t tokens) const;
 
@@ -70,6 +72,8 @@ class Drafting {
   std::int64_t window_ = 0;
   double pass_overhead_s_ = 0;
   double token_bytes_ = 0;  // KV of one token, one copy
+  double branches_ = 1;     // of a tree: candidates in each pass but the first
+  bool block_ = false;
 
   // Of the step being put together.
   models::StepWork first_;                      // what it has not seen yet, and prompts; gives the first proposals

@@ -66,7 +66,9 @@ std::int64_t Fetching::choosing(std::int64_t proposals) const {
 }
 
 std::int64_t Fetching::query_tokens(const Request& r, std::int64_t proposed) const {
-  if (decode_.fetch != Fetch::speculative) return 1 + proposed;
+  if (decode_.fetch != Fetch::speculative) {
+    return 1 + (decode_.drafter ? config_.decode.drafter->verified(proposed) : proposed);
+  }
   return choosing(proposals(r)) + (r.round.pairs_asked ? 1 + proposed : 0);
 }
 

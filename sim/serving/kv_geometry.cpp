@@ -380,7 +380,7 @@ std::int64_t draft_room(const DecodeConfig& config, const DecodePolicy& decode) 
   if (decode.verifies) return draft_limit(config) + 1;
   const std::int64_t proposed = most_proposed(config, decode);
   if (decode.fetch == Fetch::speculative) return config.prefetch.query_tokens + 1 + 2 * proposed;
-  return 1 + proposed;
+  return 1 + (decode.drafter ? config.drafter->verified(proposed) : proposed);
 }
 
 std::int64_t decoding_reservation(const DecodePolicy& decode, const KvGeometry& geometry, std::int64_t prompt,

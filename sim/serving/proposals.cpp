@@ -8,6 +8,8 @@ Proposals::Proposals(const GroupEnvironment& environment)
     : measured_(environment.measured),
       speculates_(environment.decode.fetch == Fetch::speculative),
       drafting_(environment.drafting) {
+  const auto& drafter = environment.config.decode.drafter;
+  if (environment.decode.drafter && drafter->tree) least_ = drafter->tree->tokens;
   if (!environment.decode.proposes()) return;
   lengths_.emplace(DraftLengthParts{environment.config, environment.decode, environment.geometry, environment.timer,
                                     drafting_.acceptance(), drafting_},
@@ -23,6 +25,7 @@ void Proposals::begin_step(std::span<Request* const> decoding) {
 std::int64_t Proposals::of(const Request& r, std::int64_t room, std::int64_t budget) const {
   if (!any() || (speculates_ && !r.round.pairs_asked)) return 0;  // first its pairs are chosen, and nothing is decoded
   const std::int64_t possible = drafting_.most(r.context() + r.round.drafted);
+  if (budget < least_) return 0;
   const std::int64_t most = lengths_ ? std::min(r.round.length.chosen, possible) : possible;
   return std::clamp<std::int64_t>(std::min(room, budget) - 1, 0, most);
 }

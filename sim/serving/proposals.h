@@ -51,6 +51,7 @@ class Proposals {
   Drafting drafting_;
   std::optional<DraftLengths> lengths_;  // where every step verifies what was proposed
   double seconds_ = 0;                   // of the step under way
+  std::int64_t least_ = 0;               // query tokens without which a step has no room for proposals
   std::int64_t proposed_ = 0;            // for it, for all requests
 };
 

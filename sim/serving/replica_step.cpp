@@ -212,7 +212,7 @@ void Replica::end_step() {
     const std::string name = pass_.name(assembly_.computes());
     gpus_.trace_step(name.empty() ? "score" : name, pass_.entries.size());
   }
-  if (env_.decode.proposes()) {
+  if (env_.decode.proposes() && !pass_.prefills_alone) {
     proposals_.step_ended(pass_.work, pass_.time, gpus_.waited(), fetched_.longer_with_one_more_s(),
                           roster_.decoding());
   }

@@ -64,9 +64,7 @@ RoundRate predict_step(const ServingConfig& config, const DecodePolicy& decode, 
   RoundRate rate;
   rate.link_s = fetch_s(config, decode, geometry, b);
   const double context = static_cast<double>(b.prompt + b.generated);
-  double passes_s = 0;
-  if (b.draft_length > 0) passes_s = drafting.pass_s(b.requests, context, 1 + b.accepted);
-  if (b.draft_length > 1) passes_s += static_cast<double>(b.draft_length - 1) * drafting.pass_s(b.requests, context);
+  const double passes_s = drafting.passes_s(b.requests, context, 1 + b.accepted, b.draft_length);
   rate.iteration_s = passes_s + timer.time(work).total_s;
   rate.round_s = std::max(rate.iteration_s, passes_s + rate.link_s);
   rate.tokens_per_s = b.requests * (1 + b.accepted) / rate.round_s;
@@ -95,8 +93,7 @@ RoundRate predict_round(const ServingConfig& config, const DecodePolicy& decode,
     add_scaled(work, verification, verifying);
     double passes_s = 0;
     if (proposed > 0 && drafting_now > 0) {
-      passes_s = drafting.pass_s(drafting_now, context, drafting.tokens_per_step()) +
-                 static_cast<double>(proposed - 1) * drafting.pass_s(drafting_now, context);
+      passes_s = drafting.passes_s(drafting_now, context, drafting.tokens_per_step(), proposed);
     }
     return timer.time(work).total_s + passes_s;
   };

@@ -196,7 +196,7 @@ std::optional<double> StepParts::growth(const Request& r, Work work) const {
 void StepParts::add(const Request& r, const StepPart& part, models::StepWork& work) const {
   switch (part.work) {
     case Work::decode:
-      add_token(r, decoding_reads_, 0, part.proposed, work);
+      add_token(r, decoding_reads_, 0, verified(part.proposed), work);
       break;
     case Work::draft:
       add_token(r, drafts_read_, r.round.drafted, part.proposed, work);
@@ -216,6 +216,10 @@ void StepParts::add(const Request& r, const StepPart& part, models::StepWork& wo
       work.extra_gpu_s += decompression_s(config_, geometry_, timer_, r.prompt);
       break;
   }
+}
+
+std::int64_t StepParts::verified(std::int64_t proposed) const {
+  return config_.decode.drafter ? config_.decode.drafter->verified(proposed) : proposed;
 }
 
 void StepParts::add_token(const Request& r, KvForm reads, std::int64_t drafted, std::int64_t proposed,

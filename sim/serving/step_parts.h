@@ -178,6 +178,8 @@ class StepParts {
 
  private:
   /// A token after the request's context and `drafted` others, with `proposed` of an auxiliary drafter.
+  /// Query tokens beside a request's own where so many in a row are proposed.
+  [[nodiscard]] std::int64_t verified(std::int64_t proposed) const;
   void add_token(const Request& r, memory::KvForm reads, std::int64_t drafted, std::int64_t proposed,
                  models::StepWork& work) const;
 

@@ -114,7 +114,10 @@ TEST(DraftTable, OfPoliciesWithADrafterOrSparseDraftsIsWorthItInSimulation) {
                                          "tokens, requests: 100000}}",
                                          requests),
                              "run={duration: 30 s, warmup: 10 s}"});
-    if (name.find("drafter") != std::string::npos) sets.emplace_back("decode.drafter={type: eagle3-llama-3.1-8b}");
+    if (name.find("drafter") != std::string::npos) {  // elsewhere three, as the catalogue has it, is near the best
+      sets.push_back(fmt::format("decode.drafter={{type: eagle3-llama-3.1-8b, draft_length: {}}}",
+                                 name == "full_offload+drafter" ? 3 : 8));
+    }
     if (name.find("sparse") != std::string::npos) sets.emplace_back("decode.compressor=pillar-attention");
     const scenario::Scenario fixed = small_scenario(sets);
     scenario::Scenario looked_up = fixed;

@@ -51,6 +51,24 @@ TEST(StatedErrorOf, GroupsAreMixed) {
   EXPECT_NEAR(std::log(e.tpot.high), 1.5, 1e-9);
 }
 
+TEST(StatedErrorOf, ADraftedAnswerIsThatOfDraftedPoints) {
+  StatedErrors errors = errors_of({group("a", "vllm", -1, 1)});
+  errors.drafted = {group("a", "vllm", 2, 3), group("b", "sglang", 4, 5), group("c", "sglang", 4, 5)};
+  ErrorGroup question = group("a", "vllm", 0, 0);
+  EXPECT_EQ(stated_error(errors, question, 0.8).group, "a on h100, vllm, KV memory not full") << "nothing drafts";
+  question.drafted = true;
+  const StatedError own = stated_error(errors, question, 0.8);
+  EXPECT_EQ(own.group, "a on h100, vllm, with a drafter");
+  EXPECT_NEAR(std::log(own.tpot.middle), 2.5, 1e-9);
+  EXPECT_NEAR(std::log(own.e2e.middle), 2.5, 1e-9);
+  EXPECT_NEAR(std::log(own.ttft.middle), 0, 1e-9);
+  question.engine = "sglang";
+  EXPECT_EQ(stated_error(errors, question, 0.8).group, "sglang with drafters");
+  question.engine = "trtllm";
+  EXPECT_EQ(stated_error(errors, question, 0.8).points, 75) << "all drafted ones";
+  EXPECT_FALSE(StatedErrors::built_in().drafted.empty());
+}
+
 TEST(StatedErrorOf, TheNearestThatHasEnoughSpeaks) {
   StatedErrors errors = errors_of({group("a", "vllm", 0, 1), group("b", "vllm", 0, 1), group("c", "vllm", 0, 1),
                                    group("d", "vllm", 0, 1, ModelKind::experts), group("e", "sglang", 0, 1)});

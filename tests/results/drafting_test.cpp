@@ -151,7 +151,7 @@ TEST(Assumptions, OfAServiceSayThatStoredPromptsAreNotComputed) {
 
 TEST(Provenance, OfADrafterIsThatOfItsArchitectureItsAcceptanceAndItsOverhead) {
   const auto list = results::provenance_of(two_levels());
-  for (const char* name : {"drafter", "drafter.acceptance", "drafter.pass_overhead"}) {
+  for (const char* name : {"drafter", "drafter.acceptance", "profile.drafts.pass", "profile.drafts.round"}) {
     ASSERT_NE(figure(list, name), nullptr) << name;
   }
   EXPECT_EQ(figure(list, "drafter.acceptance")->source, "assumption");

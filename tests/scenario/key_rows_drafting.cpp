@@ -58,6 +58,9 @@ void add_drafter(std::vector<KeyRow>& rows) {
   rows.insert(rows.end(),
               {
                   {key + ".draft_length", drafted(), "4", "2"},
+                  {key + ".tree.top_k", drafted({key + ".tree.tokens=8"}), "1", "8"},
+                  {key + ".tree.tokens", drafted({key + ".tree.top_k=2"}), "8", "64"},
+                  {type + ".block", drafted(), "false", "true"},
                   {type + ".name", drafted(), "one", "two", Effect::reported},
                   {type + ".description", drafted(), "one", "two", Effect::shown},
                   {type + ".kind", head, "head", "model", Effect::refused},

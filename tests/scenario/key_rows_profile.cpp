@@ -13,6 +13,12 @@ const Sets kSlowWrites = {kProfile + "=h100-vllm", "cluster.host.link.write=0.1 
 const Sets kRoofline = {kProfile + "=datasheet-generic"};
 const Sets kFull = {kProfile + "=datasheet-generic", "decode.policy=full_kv", "schedule.policy=fcfs"};
 
+/// Llama 3.2 1B proposes tokens, every step verifies them.
+Sets drafting(Sets more = {}) {
+  more.insert(more.begin(), {"decode={policy: drafter, drafter: {type: llama-3.2-1b}}", "schedule.policy=fcfs"});
+  return more;
+}
+
 std::string curve(const char* operation, const char* size, const char* efficiency) {
   return kProfile + "." + operation + ".compute_efficiency={points: [{size: 1, efficiency: 0.2}, {size: " + size +
          ", efficiency: " + efficiency + "}]}";
@@ -123,6 +129,14 @@ std::vector<KeyRow> profile_rows() {
       {kProfile + ".interference.kernels_from_gpu", kSlowWrites, "0", "0.5"},
       {kProfile + ".interference.copies_to_gpu", kNamed, "0", "0.5"},
       {kProfile + ".interference.copies_from_gpu", kSlowWrites, "0", "0.5"},
+      {kProfile + ".launch.by_requests",
+       drafting({kProfile + "=h100-vllm", kProfile + ".launch.kernel=2 ms", kProfile + ".captured_tokens=8 tokens"}),
+       "false", "true"},
+      {kProfile + ".drafts.pass", drafting(), "0 us", "2 ms"},
+      {kProfile + ".drafts.vocabulary", drafting({"decode.drafter.type=eagle3-llama-3.1-8b"}), "0 us", "2 ms"},
+      {kProfile + ".drafts.round", drafting(), "0 us", "2 ms"},
+      {kProfile + ".drafts.request", drafting(), "0 us", "2 ms"},
+      {kProfile + ".drafts.layer", drafting(), "0 us", "2 ms"},
       {kProfile + ".iteration_overhead", kNamed, "0.5 ms", "1 ms"},
   };
   add_compression(rows);

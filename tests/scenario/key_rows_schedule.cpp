@@ -30,6 +30,13 @@ std::vector<std::string> engine(std::vector<std::string> more = {}) {
   return engine_rules(std::move(more));
 }
 
+/// The same with a drafter.
+std::vector<std::string> drafting_engine(std::vector<std::string> more = {}) {
+  more.insert(more.begin(),
+              {"cluster.gpu.memory_fraction=0.9", "decode={policy: drafter, drafter: {type: llama-3.2-1b}}"});
+  return engine(std::move(more));
+}
+
 }  // namespace
 
 std::vector<KeyRow> schedule_rows() {
@@ -72,6 +79,15 @@ std::vector<KeyRow> schedule_rows() {
       {"schedule.engine.tokenise", engine(), "0 us", "2 ms"},
       {"schedule.engine.captures_chunks",
        engine({"schedule.engine.kernel_launch=2 ms", "schedule.max_batched_tokens=256"}), "false", "true"},
+      {"schedule.engine.captures_requests",
+       drafting_engine({"schedule.engine.kernel_launch=2 ms", "cluster.gpu.profile.captured_tokens=8 tokens"}), "false",
+       "true"},
+      {"schedule.engine.drafts.pass", drafting_engine(), "0 us", "2 ms"},
+      {"schedule.engine.drafts.vocabulary", drafting_engine({"decode.drafter.type=eagle3-llama-3.1-8b"}), "0 us",
+       "2 ms"},
+      {"schedule.engine.drafts.round", drafting_engine(), "0 us", "2 ms"},
+      {"schedule.engine.drafts.request", drafting_engine(), "0 us", "2 ms"},
+      {"schedule.engine.drafts.layer", drafting_engine(), "0 us", "2 ms"},
       {"run.duration", {}, "2 s", "3 s"},
       {"run.warmup", {"run.duration=3 s"}, "0 s", "1 s"},
       {"run.seed", {}, "1", "2"},

@@ -60,14 +60,14 @@ INSTANTIATE_TEST_SUITE_P(
             "DraftsWhilePromptsComeFirst",
             {{"staggered", "staggered, prefill_order: prefill_first"}},
             "small.yaml:14:46: schedule.prefill_order: what becomes of the drafts or fetches of decode policy "
-            "draft_verify while prefill_first lets decoding wait is not known: use mixed, or decode policy full_kv or "
-            "lossy"},
+            "draft_verify while prefill_first lets decoding wait is not known: use mixed, or decode policy full_kv, "
+            "drafter or lossy"},
         Refusal{
             "DraftsByAnEngineThatComputesPromptsFirst",
             {{"staggered", "staggered, engine: sglang"}},
             "small.yaml:14:11: schedule.prefill_order: what becomes of the drafts or fetches of decode policy "
-            "draft_verify while prefill_first lets decoding wait is not known: use mixed, or decode policy full_kv or "
-            "lossy"},
+            "draft_verify while prefill_first lets decoding wait is not known: use mixed, or decode policy full_kv, "
+            "drafter or lossy"},
         Refusal{"DraftsWhileLoadsBlock",
                 {{"staggered", "staggered, blocking_loads: true"}},
                 "small.yaml:14:47: schedule.blocking_loads: what becomes of drafts, reloads and fetches while "
@@ -120,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "lossy, compressor: kvzip, keep_ratio: 0.25"},
                  {"staggered", "fcfs, reserve: prompt_and_output"}},
                 "small.yaml:14:35: schedule.reserve: prompt_and_output reserves the full KV of all tokens, and decode "
-                "policy lossy holds something else: use prompt, or decode policy full_kv"},
+                "policy lossy holds something else: use prompt, or decode policy full_kv or drafter"},
         Refusal{"AnEngineThatIsNotKnown",
                 {{"staggered", "staggered, engine: sglan"}},
                 "small.yaml:14:39: schedule.engine: unknown engine \"sglan\"; did you mean \"sglang\"? `kvsim list "

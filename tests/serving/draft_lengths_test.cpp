@@ -193,6 +193,7 @@ TEST(AdaptiveDrafts, StopWhereAnotherDraftCostsOthersMoreThanItsChance) {
   std::vector<std::string> base = mixed("staggered");
   base.emplace_back("workload.context=16k tokens");
   base.emplace_back("workload.closed.concurrency=10");
+  base.emplace_back("cluster.gpu.profile.drafts={round: 0 s}");
   EXPECT_GT(tokens_per_s(run(base, {kAdaptive})), best_fixed(base));
 }
 
@@ -217,9 +218,12 @@ TEST(AdaptiveDrafts, OfOneRequestCountTheTokensDraftedWhileItsReloadIsUnderWay) 
 TEST(Regret, IsNothingAtTheBestLengthOfAConstantAgreementAndMuchAtASillyOne) {
   // Two resident requests: 16k tokens of full KV cost little more to read than a quarter of them, and a verification
   // little more than a draft. v = 1 + 2 x 0.08 to 0.15: (1 + A(x)) / (x + v) is largest at x = 1.
-  const std::vector<std::string> base = {"decode.acceptance={model: constant, agreement: 0.9}", "schedule.policy=fcfs",
-                                         "decode.resident=2", "workload.closed.concurrency=2",
-                                         "workload.output=400 tokens"};
+  const std::vector<std::string> base = {"decode.acceptance={model: constant, agreement: 0.9}",
+                                         "schedule.policy=fcfs",
+                                         "decode.resident=2",
+                                         "workload.closed.concurrency=2",
+                                         "workload.output=400 tokens",
+                                         "cluster.gpu.profile.drafts={round: 0 s}"};
   const Measurements best = run(base, {fixed(1)});
   EXPECT_NEAR(regret(best), 0, 1e-12);
   const Measurements silly = run(base, {fixed(40)});

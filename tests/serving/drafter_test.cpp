@@ -40,6 +40,8 @@ double passes_s(const serving::ServingConfig& c, double context, double unseen, 
   const models::DrafterSpec& d = c.decode.drafter->spec;
   models::KernelProfile profile = c.cluster.profile;
   profile.iteration_overhead_s.value = 0;
+  profile.drafts.reset();
+  const double overhead_s = c.cluster.profile.drafts->pass_overhead_s(d.network.vocabulary, c.model.vocabulary);
   const models::StepTimer timer(c.cluster.gpu, c.cluster.peer_link, profile, d.network, c.cluster.parallel.tensor);
   const auto token = static_cast<double>(d.network.kv_bytes_per_token());
   double total = 0;
@@ -52,7 +54,7 @@ double passes_s(const serving::ServingConfig& c, double context, double unseen, 
       w.decode = {1, attended * token, attended, 0, attended};
     }
     w.logit_tokens = 1;
-    total += seconds(timer, w) + d.pass_overhead_s.value;
+    total += seconds(timer, w) + overhead_s;
   }
   return total;
 }
@@ -123,6 +125,70 @@ TEST(Drafter, ReadsWhatItMissedBeforeItProposesAgain) {
       static_cast<double>(stored) / link.read_bytes_per_s.value + link.latency_s.value + link.setup_s.value;
   EXPECT_NEAR(m.e2e_s.mean(), load + steps, 1e-6);
   EXPECT_EQ(m.drafter.steps, 8U);
+}
+
+/// Of one request whose tokens are all accepted, in eight rounds of four drafted ones.
+Measurements eight_rounds(const std::string& policy, Sets more) {
+  Sets sets = alone(40, 1.0, 4);
+  sets.insert(sets.end(), more.begin(), more.end());
+  return with(policy, sets);
+}
+
+TEST(Drafter, RoundsAndPassesTakeWhatTheProfileSaysBesideKernels) {
+  const auto e2e_s = [](const std::string& drafts) {
+    return eight_rounds("drafter", {"cluster.gpu.profile.drafts={" + drafts + "}"}).e2e_s.mean();
+  };
+  const double none = e2e_s("pass: 0 s");
+  EXPECT_NEAR(e2e_s("pass: 1 ms") - none, 8 * 4 * 1e-3, 1e-9);
+  EXPECT_NEAR(e2e_s("vocabulary: 1 ms") - none, 8 * 4 * 1e-3, 1e-9);  // the head has 32,000 of 128,256 tokens
+  EXPECT_NEAR(e2e_s("round: 1 ms") - none, 8 * 1e-3, 1e-9);
+  EXPECT_NEAR(e2e_s("request: 1 ms") - none, 8 * 1e-3, 1e-9);
+  EXPECT_NEAR(e2e_s("layer: 10 us") - none, 8 * 32 * 10e-6, 1e-9);
+}
+
+TEST(Drafter, ItsOwnOverheadOfAPassGoesBeforeTheEngines) {
+  const auto e2e_s = [](Sets more) { return eight_rounds("drafter", std::move(more)).e2e_s.mean(); };
+  const std::string own = "decode.drafter.type.pass_overhead=1 ms";
+  EXPECT_EQ(e2e_s({own, "cluster.gpu.profile.drafts={pass: 0 s}"}),
+            e2e_s({own, "cluster.gpu.profile.drafts={pass: 9 ms}"}));
+}
+
+TEST(Drafter, VerificationsOfCompressedDraftsAreRoundsToo) {
+  const auto run = [](const std::string& round) {
+    return with("draft_verify:fcfs",
+                {"workload.closed.concurrency=1", "workload.requests=1", "workload.output=60 tokens",
+                 "cluster.gpu.profile.drafts={round: " + round + "}"});
+  };
+  const Measurements none = run("0 s"), some = run("1 ms");
+  ASSERT_GT(none.rounds, 1U);
+  EXPECT_NEAR(some.e2e_s.mean() - none.e2e_s.mean(), static_cast<double>(none.rounds) * 1e-3, 1e-9);
+}
+
+TEST(Drafter, ATreeIsVerifiedWholeAndOnePathOfItAccepted) {
+  const Measurements chain = eight_rounds("drafter", {});
+  const Measurements same = eight_rounds("drafter", {"decode.drafter.tree={top_k: 1, tokens: 5}"});
+  EXPECT_EQ(chain.e2e_s.mean(), same.e2e_s.mean());
+  const Sets wide = {"decode.drafter.tree={top_k: 1, tokens: 33}"};
+  const Measurements tree = eight_rounds("drafter", wide);
+  EXPECT_EQ(tree.drafter.proposed_tokens, chain.drafter.proposed_tokens);
+  EXPECT_EQ(tree.rounds, chain.rounds);
+  const scenario::Scenario s = planner::with_policy(small_file(alone(40, 1.0, 4)), "drafter");
+  double longer = 0;
+  for (std::int64_t done = 0; done < 40; done += 5) {
+    const auto context = static_cast<double>(kPrompt + done);
+    longer += step_s(s.serving, context, 32) - step_s(s.serving, context, 4);
+  }
+  EXPECT_NEAR(tree.e2e_s.mean() - chain.e2e_s.mean(), longer, 1e-6);
+  EXPECT_GT(eight_rounds("drafter", {"decode.drafter.tree={top_k: 64, tokens: 33}"}).drafter.gpu_s, tree.drafter.gpu_s);
+}
+
+TEST(Drafter, ABlockComesFromOnePass) {
+  const std::string pass = "cluster.gpu.profile.drafts={pass: 1 s}";
+  const Measurements chain = eight_rounds("drafter", {pass});
+  const Measurements block = eight_rounds("drafter", {pass, "decode.drafter.type.block=true"});
+  EXPECT_NEAR(chain.drafter.gpu_s, 8 * 4 * 1.0, 0.1);
+  EXPECT_NEAR(block.drafter.gpu_s, 8 * 1.0, 0.1);
+  EXPECT_EQ(block.rounds, chain.rounds);
 }
 
 TEST(Drafter, ProposesNothingBeyondItsOwnWindow) {

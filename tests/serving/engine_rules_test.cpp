@@ -44,6 +44,20 @@ TEST(PrefillFirst, IsNotWhatMixedDoes) {
   EXPECT_NEAR(m.e2e_s.min(), m.ttft_s.max(), 1e-9);
 }
 
+const std::string kDrafter =
+    "decode={policy: drafter, drafter: {type: llama-3.2-1b, draft_length: 4, acceptance: {model: constant, agreement: "
+    "1}}}";
+
+TEST(PrefillFirst, DraftsWaitAsDecodingDoes) {
+  // Eight iterations compute the prompts; then both requests' last four tokens are drafted and verified in one.
+  const Measurements m =
+      measure_with(plain({kDrafter, "schedule.prefill_order=prefill_first", "workload.closed.concurrency=2",
+                          "workload.requests=2", "workload.output=5 tokens"}));
+  EXPECT_EQ(m.iteration_s.count(), 9U);
+  EXPECT_EQ(m.drafter.proposed_tokens, 2 * 3);
+  EXPECT_NEAR(m.e2e_s.max(), m.e2e_s.min(), 1e-9);
+}
+
 /// 0.3 x 85.6 GB less 16.1 GB of weights hold about 73,000 tokens: four prompts, or three prompts with outputs.
 Measurements short_of_memory(const std::vector<std::string>& more) {
   std::vector<std::string> all =
@@ -113,6 +127,14 @@ TEST_P(EveryEngine, ServesEveryTokenOnceInStretchesAndStepByStep) {
   EXPECT_EQ(together.itl_s.max(), alone.itl_s.max());
   EXPECT_EQ(together.preemptions, alone.preemptions);
   EXPECT_EQ(together.memory_short_s, alone.memory_short_s);
+}
+
+TEST_P(EveryEngine, ServesDraftedTokensOnce) {
+  const Measurements m = measure_with(
+      plain({kDrafter, "schedule.engine=" + GetParam(), "workload.requests=6", "workload.output=50 tokens"}));
+  EXPECT_EQ(m.e2e_s.count(), 6U);
+  EXPECT_EQ(m.direct_tokens + m.accepted_tokens + static_cast<std::int64_t>(m.rounds), 6 * 50);
+  EXPECT_GT(m.drafter.accepted_tokens, 0);
 }
 
 TEST(HeldBack, InStretchesAsStepByStep) {
@@ -199,6 +221,26 @@ TEST(Engine, LaunchesKernelsUnlessTheProfileSaysHow) {
       "h200", 1);
   EXPECT_EQ(other.serving.cluster.profile.launch.kernel_s.value, 80e-6);
   EXPECT_FALSE(other.serving.cluster.profile.launch.chunks_captured);
+}
+
+TEST(Engine, SaysWhatDraftingCostsUnlessTheProfileDoes) {
+  const auto drafts = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"prefill=recompute", kDrafter, "schedule={policy: fcfs}"});
+    return *small_scenario(more).serving.cluster.profile.drafts;
+  };
+  const models::Catalogue catalogue = models::Catalogue::built_in();
+  const models::DraftCosts vllm = *catalogue.engine("vllm").drafts, sglang = *catalogue.engine("sglang").drafts;
+  EXPECT_EQ(drafts({"schedule.engine=sglang"}).layer_s.value, sglang.layer_s.value);
+  EXPECT_EQ(drafts({"schedule.engine=sglang"}).layer_s.source.kind, schema::SourceKind::measurement);
+  for (const char* other : {"schedule.policy=fcfs", "schedule.engine=trtllm"}) {  // measured with neither
+    EXPECT_EQ(drafts({other}).round_s.value, vllm.round_s.value) << other;
+    EXPECT_EQ(drafts({other}).round_s.source.kind, schema::SourceKind::assumption) << other;
+  }
+  EXPECT_EQ(drafts({"schedule.engine=vllm", "cluster.gpu.profile.drafts={round: 1 us}"}).round_s.value, 1e-6);
+  const scenario::Scenario other = scenario::on_machine(
+      small_scenario({"prefill=recompute", kDrafter, "schedule={policy: fcfs, engine: sglang}"}), "h200", 1);
+  EXPECT_EQ(other.serving.cluster.profile.drafts->layer_s.value, sglang.layer_s.value);
+  EXPECT_TRUE(other.serving.cluster.profile.launch.by_requests);
 }
 
 /// Prompts of 16,000 tokens that take 160 s each to tokenise.

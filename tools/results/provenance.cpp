@@ -110,7 +110,25 @@ void add_drafter(Collector& out, const serving::DrafterConfig& drafter) {
   } else {
     out.add("drafter.acceptance", acceptance_text(d.acceptance), d.acceptance_source);
   }
-  if (d.pass_overhead_s.value > 0) out.add("drafter.pass_overhead", Dimension::time, d.pass_overhead_s);
+  if (d.says_pass_overhead()) out.add("drafter.pass_overhead", Dimension::time, d.pass_overhead_s);
+}
+
+/// What drafting costs beside kernels, as far as the policy and its drafter meet it.
+void add_draft_costs(Collector& out, const serving::ServingConfig& config, const serving::DecodePolicy& decode) {
+  const auto& drafts = config.cluster.profile.drafts;
+  if (!drafts || !(decode.verifies || decode.drafter)) return;
+  const auto add = [&out](const char* name, const schema::Sourced<double>& figure) {
+    if (figure.value > 0) out.add(fmt::format("profile.drafts.{}", name), Dimension::time, figure);
+  };
+  if (decode.drafter && !config.decode.drafter->spec.says_pass_overhead()) {
+    add("pass", drafts->pass_s);
+    if (config.decode.drafter->spec.network.vocabulary != config.model.vocabulary) {
+      add("vocabulary", drafts->vocabulary_s);
+    }
+  }
+  add("round", drafts->round_s);
+  add("request", drafts->request_s);
+  add("layer", drafts->layer_s);
 }
 
 /// What the policy drafts on or decodes with.
@@ -189,7 +207,7 @@ void add_placement(Collector& out, const scenario::Scenario& scenario) {
 void add_engine(Collector& out, const models::EngineSpec& engine) {
   const schema::ConfigNode rules = models::engine_schema().dump(engine);
   for (const auto& [key, rule, origin] : rules.entries()) {
-    if (key == "name" || key == "description") continue;
+    if (key == "name" || key == "description" || key == "drafts") continue;  // drafts: where something drafts
     std::string figure = fmt::format("engine.{}.{}", engine.name, key);
     if (rule.is_scalar()) {  // as the scenario has it
       out.add(std::move(figure), rule.text(), Source{schema::SourceKind::scenario, {}});
@@ -344,6 +362,7 @@ std::vector<Provenance> provenance_of(const scenario::Scenario& scenario) {
   if (reads_own_choice(c)) add_compressor(out, c, decode);
   add_acceptance(out, c, decode);
   if (decode.drafter) add_drafter(out, *c.decode.drafter);
+  add_draft_costs(out, c, decode);
   if (c.placement) add_placement(out, scenario);
   add_tasks(out, c);
   if (c.schedule.engine) add_engine(out, *c.schedule.engine);

@@ -117,7 +117,7 @@ StatedError error_of(const Outcome& outcome) {
 std::vector<std::string> not_measured(const scenario::Scenario& scenario) {
   const serving::ServingConfig& c = scenario.serving;
   std::vector<std::string> all;
-  if (c.decode.policy != "full_kv") all.push_back(c.decode.policy);
+  if (c.decode.policy != "full_kv" && c.decode.policy != "drafter") all.push_back(c.decode.policy);
   if (c.cluster.pools) {
     all.emplace_back("pools of nodes");
   } else if (c.reuse) {
