@@ -39,6 +39,8 @@ ObjectSchema<EngineSpec> engine_fields() {
   s.required("description", &EngineSpec::description, text().non_empty(), "one line for lists");
   s.required("max_batched_tokens", &EngineSpec::max_batched_tokens, integer().at_least(1).at_most(1e8),
              "tokens of one iteration; prefill_first: of one that computes prompts");
+  s.optional("max_requests", &EngineSpec::max_requests, integer().non_negative().at_most(1e6),
+             "requests running at once; left out or 0: what schedule.max_requests says");
   s.required("block_size", &EngineSpec::block_tokens, tokens().at_least(1).at_most(65536),
              "KV is allocated in blocks of this many tokens");
   s.required("asynchronous", &EngineSpec::asynchronous, boolean(),
@@ -68,6 +70,8 @@ ObjectSchema<EngineSpec> engine_fields() {
              "turning the text of a prompt into one of its tokens, before the scheduler sees the request: one prompt "
              "after another on one thread a replica, whichever of several replicas' threads is free; left out or 0: no "
              "time");
+  s.object("memory", &EngineSpec::memory, engine_memory_schema(), Presence::optional,
+           "GPU memory beside weights and KV; left out: as vllm's");
   return s;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "models/engines/engine_memory.h"
 #include "models/kernels/profile.h"
 #include "models/schema/scalar_spec.h"
 #include "models/schema/sourced.h"
@@ -34,6 +35,7 @@ struct EngineSpec {
   std::string description;
   schema::Sourced<std::int64_t> max_batched_tokens;  ///< of an iteration
   schema::Sourced<std::int64_t> block_tokens;        ///< KV is allocated in blocks of this many tokens
+  schema::Sourced<std::int64_t> max_requests;        ///< running at once; 0: the engine has no default of its own
   schema::Sourced<bool> asynchronous;                ///< an iteration is decided while the one before it runs
   schema::Sourced<PrefillOrder> prefill_order;
   schema::Sourced<KvReservation> reservation;
@@ -50,7 +52,11 @@ struct EngineSpec {
   std::optional<DraftCosts> drafts{};               ///< none: as the usual kernels' engine has them
   schema::Sourced<double>
       tokenise_s{};  ///< a token of a prompt's text, before the scheduler sees it; one thread a server
+  std::optional<EngineMemory> memory{};  ///< GPU memory beside weights and KV; none: as that of default_engine_memory
 };
+
+/// The catalogue's engine whose memory counts where the scenario names no engine, or one without `memory`.
+inline constexpr const char* default_engine_memory = "vllm";
 
 // The words for the three, for the tables of engines and of schedules alike.
 [[nodiscard]] schema::ScalarSpec prefill_order_words();

@@ -231,27 +231,22 @@ ConfigNode assumptions(const ServingPoint& p, const models::Catalogue& catalogue
   return list;
 }
 
-/// GPU memory is that of the weights and of so many blocks of KV; activations have what is left. Memory stays as it was
-/// where the GPUs have less, which is said, or the scenario is none.
+/// GPU memory holds so many blocks of KV, or stays as it was where the GPUs have less, which is said.
 void give_blocks(ConfigNode& document, const ServingPoint& p) {
   ConfigNode whole = document;
-  schema::apply_set(whole, "cluster.gpu.memory_fraction=1");
+  const auto say = [](ConfigNode& of, std::string words) {
+    of.find("assumptions")->items().push_back(quoted(std::move(words)));
+  };
+  say(whole, fmt::format("{} blocks of KV, as recorded", *p.kv_blocks));
+  schema::apply_set(whole, fmt::format("cluster.gpu.kv_blocks={}", *p.kv_blocks));
   try {
-    const scenario::Scenario all = scenario::ScenarioFile::from_text(to_yaml(whole), p.id).load();
-    const serving::KvCapacity k = serving::kv_capacity(all.serving);
-    const std::int64_t spare = k.bytes - *p.kv_blocks * (k.bytes / k.blocks);
-    const auto say = [](ConfigNode& of, std::string words) {
-      of.find("assumptions")->items().push_back(quoted(std::move(words)));
-    };
-    if (spare < 0) {
-      say(document, fmt::format("the recorded {} blocks of KV do not fit: as many as GPUs have", *p.kv_blocks));
-      return;
-    }
-    say(whole, fmt::format("{} blocks of KV, as recorded: activations have what is left", *p.kv_blocks));
-    schema::apply_set(whole, fmt::format("cluster.gpu.activations={} B", spare / all.serving.cluster.parallel.gpus()));
+    (void)scenario::ScenarioFile::from_text(to_yaml(whole), p.id).load();
     document = std::move(whole);
+  } catch (const scenario::UnworkableScenario& e) {
+    if (e.does_not_fit()) {
+      say(document, fmt::format("the recorded {} blocks of KV do not fit: as many as GPUs have", *p.kv_blocks));
+    }
   } catch (const schema::InputError&) {
-  } catch (const serving::ConfigurationError&) {
   }
 }
 

@@ -44,7 +44,7 @@ std::string problem_with(const scenario::Scenario& s) {
     systems::check(s.serving);
     const MeanRequest mean = mean_request(s);
     const double need = mean.prompt_tokens + mean.output_tokens;
-    const std::int64_t room = serving::kv_capacity(s.serving).tokens;
+    const std::int64_t room = serving::kv_capacity(s.serving).context_tokens;
     if (static_cast<double>(room) < need) {
       return fmt::format("KV room for {} tokens, a mean request has {:.0f}", room, need);
     }

@@ -262,11 +262,7 @@ double ScenarioCosts::kv_bytes() const {
 
 double ScenarioCosts::room_bytes() const {
   if (refinements_.reservations) return static_cast<double>(kv_capacity_bytes(config_, serving::kv_at(config_, 1.0)));
-  const serving::ClusterConfig& c = config_.cluster;
-  const double usable = static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction;
-  const std::int64_t workspace = c.profile.framework ? c.profile.framework->workspace_bytes.value : 0;
-  return gpus_ * (usable - static_cast<double>(c.activation_bytes + workspace)) -
-         static_cast<double>(config_.model.weight_bytes());
+  return static_cast<double>(serving::kv_pool_bytes(config_));
 }
 
 models::AcceptanceModel ScenarioCosts::acceptance(double c, std::int64_t most) const {

@@ -105,7 +105,7 @@ double rows_before(models::RowAttention attention, std::int64_t tokens, std::int
 std::int64_t scorer_memory(const serving::ServingConfig& config) {
   const serving::ClusterConfig& c = config.cluster;
   return static_cast<std::int64_t>(static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction) -
-         c.activation_bytes;
+         serving::memory_beside_kv(config, config.reuse->speculative.model, models::Parallelism());
 }
 
 std::string scoring_problem(const serving::ServingConfig& config, const ReuseTimes& times, std::int64_t prompt,

@@ -158,6 +158,26 @@ void complete_placement(Scenario& s, const models::Catalogue& catalogue, const f
       std::make_shared<const models::QualityTable>(file.curves(curves, models::option_pool(*placement)));
 }
 
+/// KV memory as the scenario states it, and what its engine takes beside it.
+void complete_memory(Scenario& s, const models::Catalogue& catalogue, const Reporter& report) {
+  using serving::StatedKv;
+  serving::ClusterConfig& c = s.serving.cluster;
+  const auto& engine = s.serving.schedule.engine;
+  c.engine_memory =
+      engine && engine->memory ? *engine->memory : *catalogue.engine(models::default_engine_memory).memory;
+  c.stated_kv.reset();
+  for (const auto& [key, unit, amount] : {std::tuple{"kv_tokens", StatedKv::Unit::tokens, s.kv_tokens},
+                                          {"kv_blocks", StatedKv::Unit::blocks, s.kv_blocks},
+                                          {"kv_bytes", StatedKv::Unit::bytes, s.kv_bytes}}) {
+    if (!amount) continue;
+    if (c.stated_kv) {
+      report.fail(fmt::format("cluster.gpu.{}", key),
+                  "states the KV memory, as another key does: give one of kv_tokens, kv_blocks and kv_bytes");
+    }
+    c.stated_kv = StatedKv{unit, *amount};
+  }
+}
+
 /// A library that nobody knows would leave the choice to chance; one of another link may stand.
 void check_collective_library(const serving::ClusterConfig& cluster, const Reporter& report) {
   std::set<std::string> known{"nccl", "vllm"};
@@ -248,6 +268,7 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& f
   refuse_contradictions(s, report);
   complete_pools(s, report);
   complete_schedule(s, report);
+  complete_memory(s, catalogue, report);
   complete_kernels(s, catalogue, report);
   if (!c.schedule.arrival) {
     c.schedule.arrival = c.cluster.pools ? serving::ReloadArrival::whole : serving::ReloadArrival::layerwise;

@@ -107,6 +107,9 @@ struct Scenario {
   std::optional<models::KernelProfile> profile;
   std::optional<models::LinkSpec> host_link;
   std::optional<models::LinkSpec> peer_link;
+  std::optional<std::int64_t> kv_tokens;  ///< one of three ways to state KV memory (serving::StatedKv)
+  std::optional<std::int64_t> kv_blocks;
+  std::optional<std::int64_t> kv_bytes;
   std::optional<models::CompressorSpec> compressor;
   std::optional<double> keep_ratio;
   std::optional<models::PrefetchSpec> prefetch;

@@ -574,10 +574,21 @@ void add_gpu(ObjectSchema<Scenario>& cluster) {
   s.optional("pipeline_parallel", KVSIM_MEMBER(serving.cluster.parallel.pipeline), integer().at_least(1).at_most(1024),
              "stages that hold a part of the layers each; a replica has tensor_parallel x attention_data_parallel x "
              "this many GPUs");
-  s.optional("memory_fraction", KVSIM_MEMBER(serving.cluster.memory_fraction), number().above(0).at_most(1),
-             "of GPU memory, what weights, activations and KV may use together");
+  s.optional(
+      "memory_fraction", KVSIM_MEMBER(serving.cluster.memory_fraction), number().above(0).at_most(1),
+      "of GPU memory as CUDA has it, what weights, activations and KV may use together (vLLM: "
+      "gpu-memory-utilization); SGLang: of what is free before weights; TensorRT-LLM: of what is left beside them");
   s.optional("activations", KVSIM_MEMBER(serving.cluster.activation_bytes), bytes().non_negative().usually(1, 1e13),
-             "per GPU, within that fraction, for activations and workspaces");
+             "per GPU, within that fraction, for activations and workspaces; by default what the engine takes "
+             "(engine.memory), vllm's where there is none");
+  s.optional(
+      "kv_tokens", &Scenario::kv_tokens, tokens().at_least(1).at_most(1e12),
+      "KV memory of a replica as its start-up log states it (\"GPU KV cache size\"), in place of what weights and "
+      "activations leave; one of kv_tokens, kv_blocks, kv_bytes");
+  s.optional("kv_blocks", &Scenario::kv_blocks, integer().at_least(1).at_most(1e12),
+             "likewise, in blocks (num-gpu-blocks-override)");
+  s.optional("kv_bytes", &Scenario::kv_bytes, bytes().positive().usually(1e6, 1e13),
+             "likewise, of one GPU (\"Available KV cache memory\", kv-cache-memory-bytes)");
   s.reference("profile", &Scenario::profile, "profile", models::profile_schema(), Presence::optional,
               "kernel profile; by default the GPU's own");
   s.reference("peer_link", &Scenario::peer_link, "link", models::link_schema(), Presence::optional,
@@ -633,6 +644,10 @@ void add_cluster_rules(ObjectSchema<Scenario>& cluster) {
     return s.serving.cluster.replicas > 1 || s.serving.cluster.pools
                ? ""
                : "there is one replica, which gets every request: give cluster.replicas";
+  });
+  cluster.unread({"gpu.memory_fraction", "gpu.activations"}, [](const Scenario& s) {
+    const auto& stated = s.serving.cluster.stated_kv;
+    return stated ? "the KV memory is stated beside it: remove one of the keys" : "";
   });
   cluster.unread({"gpu.peer_link"}, [](const Scenario& s) {
     return s.serving.cluster.parallel.gpus() > 1

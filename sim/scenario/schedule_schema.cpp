@@ -88,8 +88,9 @@ ObjectSchema<serving::ScheduleConfig> schedule_schema() {
   s.optional("preempted", &ScheduleConfig::preempted, models::preempted_kv_words(),
              "what becomes of the KV of a preempted request; by default dropped");
   s.reference("engine", &ScheduleConfig::engine, "engine", models::engine_schema(), Presence::optional,
-              "serving engine that says what this map does not: max_batched_tokens, block_size, asynchronous, "
-              "prefill_order, reserve and preempted; and which kernels are fused (cluster.gpu.profile.fused)");
+              "serving engine that says what this map does not: max_batched_tokens, max_requests, block_size, "
+              "asynchronous, prefill_order, reserve and preempted; which kernels are fused "
+              "(cluster.gpu.profile.fused), and what GPU memory it takes (cluster.gpu.activations)");
   return s;
 }
 
@@ -132,6 +133,7 @@ void complete_schedule(Scenario& s, const Reporter& report) {
     unless_said(std::string("schedule.") + key, to, figure);
   };
   unless_written("max_batched_tokens", c.max_batched_tokens, c.engine->max_batched_tokens);
+  if (c.engine->max_requests.value > 0) unless_written("max_requests", c.max_requests, c.engine->max_requests);
   unless_written("block_size", c.block_tokens, c.engine->block_tokens);
   unless_written("asynchronous", c.asynchronous, c.engine->asynchronous);
   unless_written("prefill_order", c.prefill_order, c.engine->prefill_order);

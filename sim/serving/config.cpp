@@ -471,6 +471,24 @@ std::string models_on_replica(const ServingConfig& config) {
   return fmt::format("{} with {} to score beside it", config.model.name, config.reuse->speculative.model.name);
 }
 
+std::string what_decides_kv(const ServingConfig& config) {
+  const ClusterConfig& c = config.cluster;
+  if (c.stated_kv) {
+    switch (c.stated_kv->unit) {
+      case StatedKv::Unit::tokens:
+        return "cluster.gpu.kv_tokens";
+      case StatedKv::Unit::blocks:
+        return "cluster.gpu.kv_blocks";
+      case StatedKv::Unit::bytes:
+        return "cluster.gpu.kv_bytes";
+    }
+  }
+  if (c.activation_bytes) return "cluster.gpu.activations";
+  if (c.profile.framework) return fmt::format("profile {}", c.profile.name);
+  const auto& engine = config.schedule.engine;
+  return fmt::format("memory of engine {}", engine && engine->memory ? engine->name : models::default_engine_memory);
+}
+
 }  // namespace
 
 void check_configuration(const ServingConfig& given) {
@@ -534,20 +552,39 @@ KvCapacity kv_capacity(const ServingConfig& config) {
                       static_cast<double>(k.bytes + written) * 1e-9, config.model.name));
     }
     const ClusterConfig& c = config.cluster;
-    const double usable =
-        static_cast<double>(c.parallel.gpus()) *
-        (static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction - static_cast<double>(c.activation_bytes));
+    if (c.stated_kv) {
+      throw ModelDoesNotFit(
+          "cluster.gpu",
+          fmt::format("{} has {:.1f} GB of weights, and {} x {} do not have the KV memory that is stated "
+                      "beside them, or that is less than one block",
+                      models_on_replica(config), static_cast<double>(k.weights_bytes) * 1e-9, c.parallel.gpus(),
+                      c.gpu.name));
+    }
+    const auto beside = static_cast<double>(memory_beside_kv(config));
+    const double usable = static_cast<double>(c.parallel.gpus()) *
+                          (static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction - beside);
     throw ModelDoesNotFit(
         "cluster.gpu",
         fmt::format(
             "{} does not fit: {:.1f} GB of weights, {} x {} leaves {:.1f} GB at memory_fraction {:g} with {:.1f} GB of "
             "activations per GPU, and not one block of KV{} beside them",
             models_on_replica(config), static_cast<double>(k.weights_bytes) * 1e-9, c.parallel.gpus(), c.gpu.name,
-            usable * 1e-9, c.memory_fraction, static_cast<double>(c.activation_bytes) * 1e-9,
-            config.model.state.layers > 0 ? " with its state" : ""));
+            usable * 1e-9, c.memory_fraction, beside * 1e-9, config.model.state.layers > 0 ? " with its state" : ""));
   }
-  k.tokens = geometry.tokens_of_full_blocks(k.bytes);
-  k.blocks = k.tokens / geometry.block_tokens();
+  const KvLayout layout = kv_layout(config);
+  const std::int64_t budget = config.schedule.max_batched_tokens;
+  const auto pool = static_cast<double>(kv_pool_bytes(config));
+  k.longest = config.model.max_context;
+  k.tokens = layout.tokens(pool, k.longest, budget);
+  k.blocks = layout.blocks(pool);
+  k.block_tokens = layout.block_tokens();
+  k.concurrency = layout.concurrency(pool, k.longest, budget);
+  k.context_tokens = std::min(geometry.tokens_of_full_blocks(k.bytes), k.longest);
+  const bool part = find_decode_policy(config.decode.policy)->holds_part();
+  k.stored_concurrency = part ? static_cast<double>(k.bytes) / static_cast<double>(std::max<std::int64_t>(
+                                                                   1, geometry.compressed_reservation(k.longest, 0, 0)))
+                              : k.concurrency;
+  k.decided_by = what_decides_kv(config);
   return k;
 }
 

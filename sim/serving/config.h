@@ -79,6 +79,17 @@ struct NodeConfig {
   std::optional<models::LinkSpec> link;      ///< of each GPU, to other nodes; none: not known
 };
 
+/// KV memory of a replica as an engine's start-up log states it, in place of what weights and activations leave.
+struct StatedKv {
+  enum class Unit {
+    tokens,  ///< of all ranks: "GPU KV cache size"
+    blocks,  ///< likewise: num_gpu_blocks
+    bytes    ///< of one GPU: "Available KV cache memory"
+  };
+  Unit unit = Unit::tokens;
+  std::int64_t amount = 0;
+};
+
 /// One or several identical replicas; the GPUs of each share the model as `parallel` says, and have their own links to
 /// host memory.
 struct ClusterConfig {
@@ -89,10 +100,13 @@ struct ClusterConfig {
   models::LinkSpec host_link;  ///< of one GPU; a group has one per GPU and moves its shards in parallel
   models::LinkSpec peer_link;
   transport::Queueing host_link_discipline = transport::Queueing::serialised;
-  double memory_fraction = 0.9;                   ///< of GPU memory, for weights, KV and activations
-  std::int64_t activation_bytes = 0;              ///< per GPU, within that fraction, not available to KV
-  std::int64_t host_memory_bytes = 0;             ///< per replica
-  bool host_shared = false;                       ///< placement: the replicas' host memory together is one tier
+  double memory_fraction = 0.9;                  ///< of GPU memory, for weights, KV and activations
+  std::optional<std::int64_t> activation_bytes;  ///< per GPU, within that fraction, not available to KV; none: as
+                                                 ///< engine_memory has it
+  models::EngineMemory engine_memory;            ///< beside weights and KV, of the schedule's engine or the default one
+  std::optional<StatedKv> stated_kv;             ///< KV memory as given; none: what weights and activations leave
+  std::int64_t host_memory_bytes = 0;            ///< per replica
+  bool host_shared = false;                      ///< placement: the replicas' host memory together is one tier
   std::vector<transport::Outage> host_outages{};  ///< placement: of the links to host memory, both directions
   std::vector<StorageTierConfig> storage{};       ///< placement: below host memory, the nearest first
   std::string router;                             ///< a name of routers(); empty: not chosen yet

@@ -339,28 +339,95 @@ std::int64_t replica_weights(const ServingConfig& config) {
   return own + config.reuse->speculative.model.weight_bytes();
 }
 
-std::int64_t kv_capacity_bytes(const ServingConfig& config, const KvGeometry& geometry) {
+bool has_fast_peers(const ClusterConfig& cluster) {
+  return cluster.peer_link.read_bytes_per_s.value >= models::kFastPeerBytesPerS;
+}
+
+std::int64_t memory_beside_kv(const ServingConfig& config, const models::LlmSpec& model,
+                              const models::Parallelism& parallel) {
   const ClusterConfig& c = config.cluster;
-  const double per_gpu = static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction;
-  const std::int64_t workspace = c.profile.framework ? c.profile.framework->workspace_bytes.value : 0;
-  const std::int64_t usable_of_gpu = std::llround(std::floor(per_gpu)) - c.activation_bytes - workspace;
+  if (c.activation_bytes) return *c.activation_bytes;
+  if (c.profile.framework) return 0;
+  models::EngineLoad load;
+  load.parallel = parallel;
+  load.fast_peers = has_fast_peers(c);
+  load.max_requests = config.schedule.max_requests;
+  load.max_batched_tokens = config.schedule.max_batched_tokens;
+  load.memory_fraction = c.memory_fraction;
+  load.weights_of_gpu = static_cast<double>(held_weights(model, parallel)) / static_cast<double>(parallel.gpus());
+  return models::memory_beside_kv(c.engine_memory, model, load);
+}
+
+std::int64_t memory_beside_kv(const ServingConfig& config) {
+  return memory_beside_kv(config, config.model, config.cluster.parallel);
+}
+
+namespace {
+
+double stated_kv_bytes(const ServingConfig& config, const StatedKv& stated) {
+  const KvLayout layout = kv_layout(config);
+  switch (stated.unit) {
+    case StatedKv::Unit::tokens:
+      return layout.bytes_of_tokens(stated.amount, config.model.max_context, config.schedule.max_batched_tokens);
+    case StatedKv::Unit::blocks:
+      return layout.bytes_of_blocks(stated.amount);
+    case StatedKv::Unit::bytes:
+      return static_cast<double>(config.cluster.parallel.gpus()) * static_cast<double>(stated.amount);
+  }
+  return 0;
+}
+
+/// Bytes of one GPU within the fraction that is used.
+std::int64_t used_of_gpu(const ClusterConfig& cluster) {
+  return std::llround(std::floor(static_cast<double>(cluster.gpu.memory_bytes.value) * cluster.memory_fraction));
+}
+
+}  // namespace
+
+KvLayout kv_layout(const ServingConfig& config) {
+  const std::int64_t tensor = config.cluster.parallel.tensor;
+  double drafter = 0;
+  if (find_decode_policy(config.decode.policy)->drafter) {
+    const models::LlmSpec& network = config.decode.drafter->spec.network;
+    drafter = static_cast<double>(network.kv_bytes_per_token()) * network.kv_copies(tensor);
+  }
+  return {config.model, tensor, config.schedule.block_tokens, drafter};
+}
+
+std::int64_t kv_pool_bytes(const ServingConfig& config) {
+  const ClusterConfig& c = config.cluster;
   const std::int64_t stored = config.placement ? config.placement->gpu_memory_bytes : 0;
-  const std::int64_t bytes = c.parallel.tensor_only()
-                                 ? c.parallel.tensor * usable_of_gpu - replica_weights(config) - stored
-                                 : shared_kv_bytes(config, static_cast<double>(usable_of_gpu));
-  const std::int64_t of_requests = bytes - geometry.step_reservation(config.schedule.max_batched_tokens);
+  if (c.stated_kv) {
+    const std::int64_t bytes = std::llround(std::ceil(stated_kv_bytes(config, *c.stated_kv)));
+    const std::int64_t room = c.parallel.gpus() * c.gpu.memory_bytes.value - replica_weights(config);
+    return bytes <= room ? bytes - stored : room - bytes;
+  }
+  const std::int64_t workspace = c.profile.framework ? c.profile.framework->workspace_bytes.value : 0;
+  const std::int64_t usable_of_gpu = used_of_gpu(c) - memory_beside_kv(config) - workspace;
+  return c.parallel.tensor_only() ? c.parallel.tensor * usable_of_gpu - replica_weights(config) - stored
+                                  : shared_kv_bytes(config, static_cast<double>(usable_of_gpu));
+}
+
+std::int64_t kv_capacity_bytes(const ServingConfig& config, const KvGeometry& geometry) {
+  const std::int64_t of_requests =
+      kv_pool_bytes(config) - geometry.step_reservation(config.schedule.max_batched_tokens);
   return of_requests < 0 ? of_requests : of_requests / geometry.block_bytes() * geometry.block_bytes();
 }
 
 MemorySplit memory_split(const ServingConfig& config, const KvGeometry& geometry) {
   const ClusterConfig& c = config.cluster;
-  const double per_gpu = static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction;
   MemorySplit m;
   m.gpu = c.parallel.gpus() * c.gpu.memory_bytes.value;
-  m.kept_free = m.gpu - c.parallel.gpus() * std::llround(std::floor(per_gpu));
   m.weights = held_weights(config.model, c.parallel);
-  m.activations = c.parallel.gpus() * c.activation_bytes;
   m.kv = kv_capacity_bytes(config, geometry);
+  if (c.stated_kv) {
+    m.other = kv_pool_bytes(config) - m.kv + replica_weights(config) - m.weights +
+              (config.placement ? config.placement->gpu_memory_bytes : 0);
+    m.kept_free = m.gpu - m.weights - m.kv - m.other;
+    return m;
+  }
+  m.kept_free = m.gpu - c.parallel.gpus() * used_of_gpu(c);
+  m.activations = c.parallel.gpus() * memory_beside_kv(config);
   m.other = m.gpu - m.kept_free - m.weights - m.activations - m.kv;
   return m;
 }

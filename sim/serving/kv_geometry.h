@@ -8,6 +8,7 @@
 #include "models/llm/llm_spec.h"
 #include "sim/serving/config.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/kv_layout.h"
 
 namespace kvsim::serving {
 
@@ -171,7 +172,7 @@ std::int64_t replica_weights(const ServingConfig& config);
 /// What becomes of the GPU memory of a tensor-parallel group, bytes; the parts add up to `gpu`.
 struct MemorySplit {
   std::int64_t gpu = 0;          ///< of all its GPUs
-  std::int64_t kept_free = 0;    ///< beyond cluster.gpu.memory_fraction
+  std::int64_t kept_free = 0;    ///< beyond cluster.gpu.memory_fraction; with stated KV all that is left
   std::int64_t weights = 0;      ///< the model's
   std::int64_t activations = 0;  ///< kept for them
   std::int64_t other = 0;        ///< other weights, the framework's workspace, stored prompts, less than a block
@@ -179,10 +180,27 @@ struct MemorySplit {
 };
 MemorySplit memory_split(const ServingConfig& config, const KvGeometry& geometry);
 
-/// Bytes of GPU memory left for KV in the whole tensor-parallel group, in whole blocks:
-/// n (memory fraction - activations - the framework's workspace) - weights - what placement keeps for prompts. Negative
-/// where the model does not fit.
+/// Whether a fast link joins the GPUs of a replica, as far as memory for collectives depends on it.
+bool has_fast_peers(const ClusterConfig& cluster);
+
+/// Bytes of one GPU that neither weights nor KV have, out of memory_fraction x GPU memory: cluster.gpu.activations,
+/// else what the engine takes (models::memory_beside_kv), of `model` on GPUs shared as `parallel` says; none under a
+/// framework, whose profile has it.
+std::int64_t memory_beside_kv(const ServingConfig& config, const models::LlmSpec& model,
+                              const models::Parallelism& parallel);
+/// The same of the configured model.
+std::int64_t memory_beside_kv(const ServingConfig& config);
+
+/// Bytes of GPU memory for KV in the whole group, before any of it is set aside: as stated (StatedKv), else
+/// n (memory fraction - memory_beside_kv - the framework's workspace) - weights - what placement keeps for prompts.
+/// Negative where the model does not fit. The one place that decides how much KV fits.
+std::int64_t kv_pool_bytes(const ServingConfig& config);
+
+/// The same in whole blocks, without what an iteration writes in layers with a window.
 std::int64_t kv_capacity_bytes(const ServingConfig& config, const KvGeometry& geometry);
+
+/// How the configured engine lays that out.
+KvLayout kv_layout(const ServingConfig& config);
 
 /// Most positions that a request may draft in one round: as configured, else twice the longest draft length that its
 /// policy chooses; never less than that length itself, and that length where the limit is strict.

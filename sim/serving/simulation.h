@@ -58,10 +58,15 @@ class TooManyInFlight : public ConfigurationError {
 /// KV memory of one replica, as computed and enforced.
 struct KvCapacity {
   std::int64_t bytes = 0;
-  std::int64_t tokens = 0;  ///< in full
-  std::int64_t blocks = 0;
+  std::int64_t tokens = 0;          ///< in full, as engines state them (KvLayout::tokens)
+  std::int64_t context_tokens = 0;  ///< of the longest single context that fits, at most the model's
+  std::int64_t blocks = 0;          ///< of KvLayout
   std::int64_t block_tokens = 0;
   std::int64_t weights_bytes = 0;
+  std::int64_t longest = 0;       ///< tokens of the longest request that the model allows
+  double concurrency = 0;         ///< requests of that length that fit
+  double stored_concurrency = 0;  ///< likewise, held as the decode policy holds them (compressed)
+  std::string decided_by;         ///< the key, engine or profile that decided the bytes, in words
 };
 
 /// Checks what no single field of any configuration shows: the model fits, the policies go together, the compressor can

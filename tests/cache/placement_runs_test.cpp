@@ -28,7 +28,7 @@ constexpr const char* kStoredPrompts = R"(
 name: stored prompts
 model: llama-3.1-8b
 cluster:
-  gpu: {type: h100-sxm}
+  gpu: {type: h100-sxm, activations: 0 B}
   host: {memory: 8 GB, link: pcie5-x16}
   storage:
     - {name: ssd, capacity: 40 GB, read: 3 GB/s, write: 2 GB/s, latency: 100 us}

@@ -142,8 +142,8 @@ std::vector<BadInput> senseless_scenarios() {
        "s.yaml:12:20: schedule.policy: unknown value \"stagered\"; did you mean \"staggered\"?"},
       {"ModelThatDoesNotFit",
        {{"llama-3.1-8b", "llama-3.1-70b"}},
-       "s.yaml:4:8: cluster.gpu: llama-3.1-70b does not fit: 141.1 GB of weights, 1 x h100-sxm leaves 77.0 GB at "
-       "memory_fraction 0.9 with 0.0 GB of activations per GPU, and not one block of KV beside them"},
+       "s.yaml:4:8: cluster.gpu: llama-3.1-70b does not fit: 141.1 GB of weights, 1 x h100-sxm leaves 75.5 GB at "
+       "memory_fraction 0.9 with 1.0 GB of activations per GPU, and not one block of KV beside them"},
       {"OfflineCompressorWithPrefill",
        {{"prefill: stored", "prefill: recompute"}},
        "s.yaml:11:44: decode.compressor: compressor kvzip works offline, before a request arrives: use prefill "

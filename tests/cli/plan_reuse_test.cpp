@@ -148,13 +148,14 @@ TEST_F(PlanReuseTest, OtherPlansKnowNoChunks) {
 }
 
 TEST_F(PlanReuseTest, TooLittleMemoryIsExitFour) {
-  const CommandResult r = plan({"--context", "30k", "--set", "cluster.gpu.memory_fraction=0.413"});
+  const CommandResult r =
+      plan({"--context", "30k", "--set", "cluster.gpu.memory_fraction=0.418", "--set", "cluster.gpu.activations=0 B"});
   EXPECT_EQ(r.status, 4) << r.err;
   EXPECT_NE(r.err.find("no plan for a context of"), std::string::npos) << r.err;
 }
 
 TEST_F(PlanReuseTest, AMethodThatCannotRunSaysWhy) {
-  const CommandResult r = plan({"--set", "cluster.gpu.memory_fraction=0.413"});
+  const CommandResult r = plan({"--set", "cluster.gpu.memory_fraction=0.418", "--set", "cluster.gpu.activations=0 B"});
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_NE(r.out.find("selective, 5,120 tokens: needs "), std::string::npos) << r.out;
 }

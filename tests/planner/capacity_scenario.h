@@ -14,7 +14,7 @@ inline constexpr const char* kQuickChat = R"(
 name: quick chat
 model: llama-3.1-8b
 cluster:
-  gpu: {type: h100-sxm}
+  gpu: {type: h100-sxm, activations: 0 B}
 workload:
   arrivals: {rate: 10/s}
   context: {distribution: lognormal, mean: 500 tokens, cv: 0.5, max: 4k tokens}

@@ -20,7 +20,7 @@ constexpr const char* kDocuments = R"(
 name: documents
 model: llama-3.1-8b
 cluster:
-  gpu: {type: h100-sxm}
+  gpu: {type: h100-sxm, activations: 0 B}
   host: {memory: 3 GB}
 workload:
   arrivals: {rate: 10/s}

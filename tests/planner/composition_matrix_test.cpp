@@ -24,7 +24,7 @@ constexpr const char* kHead = R"(
 name: matrix
 model: llama-3.1-8b
 cluster:
-  gpu: {type: h100-sxm}
+  gpu: {type: h100-sxm, activations: 0 B}
   host: {memory: 60 GB}
 )";
 constexpr const char* kStorage = R"(  storage:
@@ -150,7 +150,7 @@ TEST(CompositionMatrix, EveryPolicyBetweenPoolsRunsOrIsRefusedWithAReason) {
 name: matrix of pools
 model: llama-3.1-8b
 cluster:
-  gpu: {type: h100-sxm}
+  gpu: {type: h100-sxm, activations: 0 B}
   pools:
     local: {nodes: 1, link: {base: storage-node-fast, gathers: [{name: rows, per_row: 10 ns}]}}
     remote: {nodes: 2, link: {base: storage-node-slow, gathers: [{name: rows, per_row: 10 ns}]}}

@@ -21,7 +21,7 @@ inline scenario::Scenario explain_scenario(const std::vector<std::string>& overr
 name: explained
 model: llama-3.1-8b
 cluster:
-  gpu: {type: h100-sxm, memory_fraction: 0.5}
+  gpu: {type: h100-sxm, memory_fraction: 0.5, activations: 0 B}
   host: {memory: 512 GiB, link: pcie5-x16}
 workload:
   closed: {concurrency: 10}

@@ -98,7 +98,7 @@ TEST(Explain, NothingBindsWhereAllThatIsOfferedIsServed) {
       R"(
 name: idle
 model: llama-3.1-8b
-cluster: {gpu: {type: h100-sxm}, host: {memory: 512 GiB, link: pcie5-x16}}
+cluster: {gpu: {type: h100-sxm, activations: 0 B}, host: {memory: 512 GiB, link: pcie5-x16}}
 workload: {arrivals: {process: poisson, rate: 0.2/s}, context: 16k tokens, output: 50 tokens}
 prefill: stored
 decode: {policy: draft_verify, compressor: kvzip, keep_ratio: 0.25, draft_length: 8}

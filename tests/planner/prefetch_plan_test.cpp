@@ -20,7 +20,7 @@ constexpr const char* kFetching = R"(
 name: fetching
 model: llama-3.1-8b
 cluster:
-  gpu: {type: h100-sxm, memory_fraction: 0.5}
+  gpu: {type: h100-sxm, memory_fraction: 0.5, activations: 0 B}
   host: {memory: 4 TiB, link: pcie5-x16}
 workload:
   closed: {concurrency: 200}

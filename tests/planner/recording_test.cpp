@@ -181,7 +181,7 @@ TEST_F(RecordingFolder, ItsScenarioHasWhatServedIt) {
   const serving::KvCapacity k = serving::kv_capacity(loaded.serving);
   EXPECT_EQ(k.block_tokens, 32);
   EXPECT_EQ(k.blocks, 100);  // one is the engine's own
-  EXPECT_EQ(loaded.assumptions.back(), "100 blocks of KV, as recorded: activations have what is left");
+  EXPECT_EQ(loaded.assumptions.back(), "100 blocks of KV, as recorded");
   write("meta.json", R"({"model": "meta-llama/Llama-3.1-8B", "engine_kwargs": {"max_num_seqs": -7}})");
   EXPECT_EQ(complaint([&] {
               static_cast<void>(read_points(folder_.path(), {{"system", "h200"}}));

@@ -13,7 +13,7 @@ inline constexpr const char* kOnePrompt = R"(
 name: one prompt
 model: mistral-7b
 cluster:
-  gpu: {type: a100-40gb}
+  gpu: {type: a100-40gb, activations: 0 B}
   host: {memory: 512 GiB}
 workload:
   arrivals: {process: poisson, rate: 1/s}

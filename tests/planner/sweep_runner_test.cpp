@@ -163,7 +163,7 @@ TEST(SweepTraces, PointsShareATraceAndACatalogue) {
   folder.write("t.csv", "arrival_s,prompt_tokens,output_tokens\n0,1000,10\n1,1000,10\n");
   folder.write("s.yaml", fmt::format("{}", R"(name: t
 model: llama-3.1-8b
-cluster: {gpu: {type: h100-sxm}, host: {memory: 256 GiB}}
+cluster: {gpu: {type: h100-sxm, activations: 0 B}, host: {memory: 256 GiB}}
 workload: {trace: {format: csv, path: t.csv}}
 decode: {policy: full_kv}
 schedule: {policy: fcfs}

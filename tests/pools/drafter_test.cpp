@@ -26,7 +26,7 @@ scenario::Scenario machine(const std::string& cluster, const std::string& decode
 TEST(PoolsDrafter, OneLocalNodeIsAReplica) {
   // No prompt is stored, and what is fetched crosses a link of the same figures: both compute the same steps, and
   // everything measured of requests and of GPUs is equal to the last bit.
-  const std::string gpu = "gpu: {type: h100-sxm, memory_fraction: 0.5}";
+  const std::string gpu = "gpu: {type: h100-sxm, memory_fraction: 0.5, activations: 0 B}";
   const std::string drafter = "drafter: {type: eagle3-llama-3.1-8b, draft_length: 4}";
   for (const std::string& decode :
        std::vector<std::string>{"{policy: full_kv}", "{policy: drafter, " + drafter + "}",

@@ -19,7 +19,7 @@ constexpr const char* kWorkload =
 scenario::Scenario machine(const std::string& cluster, const std::string& placement) {
   return scenario::ScenarioFile::from_text(
              "name: one\nmodel: llama-3.1-8b\nworkload: {}\nprefill: prefix_cache\ncluster:\n"
-             "  gpu: {type: h100-sxm, memory_fraction: 0.5}\n"
+             "  gpu: {type: h100-sxm, memory_fraction: 0.5, activations: 0 B}\n"
              "  storage: [{name: ssd, capacity: 3 GB, read: 6 GB/s, write: 3 GB/s, latency: 100 us}]\n  " +
                  cluster + "\nplacement: " + placement + "\ndecode: {policy: full_kv}\n",
              "one.yaml", {kWorkload})

@@ -239,10 +239,11 @@ struct Surroundings {
 
 const std::vector<Surroundings>& surroundings() {
   const auto stored = [](const std::string& placement) {
-    return Sets{"cluster={gpu: {type: h100-sxm}, host: {memory: 6 GB}, storage: [{name: far, read: 2 GB/s}]}",
-                "workload={closed: {concurrency: 2}, requests: 30, context: 100 tokens, output: 20 tokens, prefixes: "
-                "{count: 12, tokens: 8k tokens}}",
-                "prefill=prefix_cache", "placement={" + placement + "}"};
+    return Sets{
+        "cluster={gpu: {type: h100-sxm, activations: 0 B}, host: {memory: 6 GB}, storage: [{name: far, read: 2 GB/s}]}",
+        "workload={closed: {concurrency: 2}, requests: 30, context: 100 tokens, output: 20 tokens, prefixes: "
+        "{count: 12, tokens: 8k tokens}}",
+        "prefill=prefix_cache", "placement={" + placement + "}"};
   };
   static const std::vector<Surroundings> all = {
       {"none", true, {"workload.requests=12", "workload.output=40 tokens"}},
@@ -252,7 +253,7 @@ const std::vector<Surroundings>& surroundings() {
        stored("policy: utility, worker_rate: 50 GB/s, utility: {alpha: 1 s}, options: {keep_ratios: [0.3]}")},
       {"selective reuse",
        false,
-       {"cluster={gpu: {type: h100-sxm}, host: {memory: 6 GB}}",
+       {"cluster={gpu: {type: h100-sxm, activations: 0 B}, host: {memory: 6 GB}}",
         "workload={closed: {concurrency: 2}, requests: 30, context: 64 tokens, output: 20 tokens, chunks: {count: 20, "
         "per_request: 4}}",
         "prefill=selective", "placement={policy: lru}", "decode.acceptance={model: constant, agreement: 0.9}"}}};

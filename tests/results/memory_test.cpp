@@ -30,7 +30,7 @@ TEST(MemorySplit, OfOneGpuByHand) {
   // 80 GB, of which half may be used, 1 GB of it for activations; KV takes whole blocks of what the weights leave.
   const MemorySplit m = split({"cluster.gpu.activations=1 GB"});
   EXPECT_EQ(m.gpu, small_scenario().serving.cluster.gpu.memory_bytes.value);
-  EXPECT_EQ(m.kept_free, m.gpu / 2);
+  EXPECT_EQ(m.kept_free, m.gpu - m.gpu / 2);
   EXPECT_EQ(m.activations, 1'000'000'000);
   EXPECT_EQ(m.weights, small_scenario().serving.model.weight_bytes());
   EXPECT_EQ(m.kv % kBlock, 0);

@@ -18,7 +18,7 @@ inline constexpr const char* kChunkScenario = R"(
 name: chunks
 model: llama-3-8b
 cluster:
-  gpu: {type: a100-40gb}
+  gpu: {type: a100-40gb, activations: 0 B}
   host: {memory: 160 GB}
 workload:
   arrivals: {process: poisson, rate: 1/s}

@@ -16,8 +16,7 @@ constexpr std::int64_t kTokenBytes = 131072;
 
 /// Of one replica with KV memory for so many tokens.
 scenario::Scenario with_memory(Sets sets, std::int64_t tokens) {
-  const serving::KvCapacity all = serving::kv_capacity(told_scenario(sets).serving);
-  sets.push_back(fmt::format("cluster.gpu.activations={} B", all.bytes - tokens * kTokenBytes));
+  sets.push_back(fmt::format("cluster.gpu.kv_bytes={} B", tokens * kTokenBytes));
   return told_scenario(sets);
 }
 

@@ -85,11 +85,11 @@ std::string random_prefill() {
 Sets random_machine() {
   switch (*rc::gen::inRange(0, 4)) {
     case 0:  // latent attention, four layers of DeepSeek-V3 for their size
-      return {"model={base: deepseek-v3, layers: 4}", "cluster.gpu={type: h100-sxm}"};
+      return {"model={base: deepseek-v3, layers: 4}", "cluster.gpu={type: h100-sxm, activations: 0 B}"};
     case 1:
-      return {"model=llama-3.1-8b", "cluster.gpu={type: h100-sxm, tensor_parallel: 2}"};
+      return {"model=llama-3.1-8b", "cluster.gpu={type: h100-sxm, tensor_parallel: 2, activations: 0 B}"};
     default:
-      return {"model=llama-3.1-8b", "cluster.gpu={type: h100-sxm}"};
+      return {"model=llama-3.1-8b", "cluster.gpu={type: h100-sxm, activations: 0 B}"};
   }
 }
 

@@ -263,7 +263,7 @@ scenario::Scenario four_at_a_time(const std::string& ends, const std::string& ra
   std::vector<std::string> all{ends, "workload.arrivals.rate=" + rate};
   all.insert(all.end(), settings.begin(), settings.end());
   return scenario::load_scenario_text(
-      "name: t\nmodel: llama-3.1-8b\ncluster: {gpu: {type: h100-sxm}}\n"
+      "name: t\nmodel: llama-3.1-8b\ncluster: {gpu: {type: h100-sxm, activations: 0 B}}\n"
       "workload: {arrivals: {rate: 1/s}, context: {mean: 100 tokens}, output: {mean: 1000 tokens}}\n"
       "prefill: recompute\ndecode: {policy: full_kv}\nschedule: {max_requests: 4}\n"
       "run: {warmup: 60 s, seed: 1}\n",

@@ -42,11 +42,12 @@ TEST(Window, AsLongAsTheLongestContextChangesNothing) {
 TEST(Window, AsLongAsTheLongestContextCountsTheRoomOnce) {
   const auto tokens = [](const std::string& model) {
     return serving::kv_capacity(
-               small_scenario(full_kv({model, "prefill=recompute", "cluster.gpu={type: h200, memory_fraction: 0.9}"}))
+               small_scenario(full_kv({model, "prefill=recompute",
+                                       "cluster.gpu={type: h200, memory_fraction: 0.9, activations: 0 B}"}))
                    .serving)
-        .tokens;
+        .bytes;
   };
-  EXPECT_GT(tokens("model=llama-3.1-8b"), 2 * 131072);
+  EXPECT_GT(tokens("model=llama-3.1-8b"), 2 * 131072 * 131072L);
   EXPECT_EQ(tokens(windows(13, 131072)), tokens("model=llama-3.1-8b"));
 }
 
@@ -76,16 +77,15 @@ TEST(Window, RequestsOfPublishedModelsByHand) {
         blocks;  // bytes of a token in layers of either kind; the window, and in blocks
   };
   for (const Hand& h : {Hand{"gpt-oss-120b", 36864, 36864, 128, 9}, Hand{"gemma-3-27b", 81920, 425984, 1024, 65}}) {
-    const auto s = small_scenario(full_kv(
-        {std::string("model=") + h.model, "prefill=recompute", "cluster.gpu={type: h200, memory_fraction: 0.9}"}));
+    const auto s = small_scenario(full_kv({std::string("model=") + h.model, "prefill=recompute",
+                                           "cluster.gpu={type: h200, memory_fraction: 0.9, activations: 0 B}"}));
     const serving::KvGeometry g = serving::configured_geometry(s.serving);
     EXPECT_EQ(g.full_transfer(100000), 100000 * h.full + h.tokens * h.windowed) << h.model;
     EXPECT_EQ(g.full_transfer(100), 100 * (h.full + h.windowed)) << h.model;
     EXPECT_EQ(g.full_reservation(100000), 16 * (6250 * h.full + h.blocks * h.windowed)) << h.model;
     // 141 GB x 0.9 less weights and the 2,048 new tokens of a step.
     const double room = 0.9 * static_cast<double>(s.serving.cluster.gpu.memory_bytes.value) -
-                        static_cast<double>(s.serving.cluster.activation_bytes + s.serving.model.weight_bytes()) -
-                        2048.0 * static_cast<double>(h.windowed);
+                        static_cast<double>(s.serving.model.weight_bytes()) - 2048.0 * static_cast<double>(h.windowed);
     EXPECT_NEAR(static_cast<double>(serving::kv_capacity(s.serving).bytes), room,
                 16.0 * static_cast<double>(h.full + h.windowed))
         << h.model;
@@ -101,7 +101,7 @@ TEST(Window, RoomIsWhatASteppingBatchLeaves) {
   EXPECT_NEAR(static_cast<double>(full.bytes - window.bytes), 4096.0 * 24 * 4096, 16 * 131072);
   // Blocks of one context: of all layers while the window fills, then of the full ones.
   const std::int64_t blocks = (window.bytes - 64 * 16 * 131072) / (16 * 8 * 4096) + 64;
-  EXPECT_EQ(window.tokens, 16 * blocks);
+  EXPECT_EQ(window.context_tokens, std::min<std::int64_t>(16 * blocks, 131072));
 }
 
 TEST(Window, MoreRequestsFitAndStepsAreShorter) {

@@ -10,16 +10,20 @@ namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 Sets mixture(const Sets& more) {
-  Sets sets = {"model=deepseek-v3",         "cluster.gpu={type: h200, tensor_parallel: 8, memory_fraction: 0.9}",
-               "prefill=recompute",         "decode={policy: full_kv}",
-               "schedule={policy: fcfs}",   "workload.context=2000 tokens",
-               "workload.output=20 tokens", "workload.requests=40"};
+  Sets sets = {"model=deepseek-v3",
+               "cluster.gpu={type: h200, tensor_parallel: 8, memory_fraction: 0.9, activations: 0 B}",
+               "prefill=recompute",
+               "decode={policy: full_kv}",
+               "schedule={policy: fcfs}",
+               "workload.context=2000 tokens",
+               "workload.output=20 tokens",
+               "workload.requests=40"};
   sets.insert(sets.end(), more.begin(), more.end());
   return sets;
 }
 
 Sets gpu(const std::string& cut) {
-  return mixture({"cluster.gpu={type: h200, memory_fraction: 0.9, " + cut + "}"});
+  return mixture({"cluster.gpu={type: h200, memory_fraction: 0.9, " + cut + ", activations: 0 B}"});
 }
 
 TEST(Parallel, RanksHoldCopiesOfAllButTheRoutedExperts) {
@@ -72,7 +76,7 @@ TEST(Parallel, AChunkIsNoLongerThanARanksPartOfTheStep) {
 }
 
 TEST(Parallel, ARequestLargerThanItsRankIsRefused) {
-  const Sets large = {"cluster.gpu={type: h200, memory_fraction: 0.72, attention_data_parallel: 8}",
+  const Sets large = {"cluster.gpu={type: h200, memory_fraction: 0.72, attention_data_parallel: 8, activations: 0 B}",
                       "workload.context=90k tokens", "workload.requests=2", "cluster.gpu.activations=4 GB"};
   const auto s = small_scenario(mixture(large));
   const std::int64_t rank_tokens = serving::kv_capacity(s.serving).tokens / 8;

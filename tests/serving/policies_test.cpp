@@ -187,7 +187,7 @@ TEST(Policies, AReloadThatNoWindowHoldsIsNotPutOffWhileOthersMove) {
   const Measurements m = measure(scenario::load_scenario_text(R"(
 name: one long context among short ones
 model: llama-3.1-8b
-cluster: {gpu: {type: h100-sxm}, host: {memory: 512 GiB, link: {base: pcie5-x16, read: 5 GB/s}}}
+cluster: {gpu: {type: h100-sxm, activations: 0 B}, host: {memory: 512 GiB, link: {base: pcie5-x16, read: 5 GB/s}}}
 workload: {trace: {format: csv, path: )" + folder.path() + R"(/long_among_short.csv}}
 prefill: stored
 decode: {policy: draft_verify, compressor: kvzip, keep_ratio: 0.25, draft_length: 20}

@@ -14,7 +14,7 @@ inline constexpr const char* kPoolsScenario = R"(
 name: pools
 model: llama-3.1-8b
 cluster:
-  gpu: {type: h100-sxm, memory_fraction: 0.5}
+  gpu: {type: h100-sxm, memory_fraction: 0.5, activations: 0 B}
   pools:
     local: {nodes: 1, link: storage-node-fast}
     remote: {nodes: 2, link: storage-node-slow}

@@ -17,7 +17,7 @@ inline constexpr const char* kSmallScenario = R"(
 name: small
 model: llama-3.1-8b
 cluster:
-  gpu: {type: h100-sxm, memory_fraction: 0.5}
+  gpu: {type: h100-sxm, memory_fraction: 0.5, activations: 0 B}
   host: {memory: 512 GiB, link: pcie5-x16}
 workload:
   closed: {concurrency: 10}

@@ -31,7 +31,7 @@ inline std::vector<std::int32_t> drawn(const models::LengthSpec& law, std::size_
 
 /// A scenario with this workload, on machines that do not matter.
 inline std::string scenario_with(const std::string& workload) {
-  return "name: t\nmodel: llama-3.1-8b\ncluster: {gpu: {type: h100-sxm}}\n" + workload +
+  return "name: t\nmodel: llama-3.1-8b\ncluster: {gpu: {type: h100-sxm, activations: 0 B}}\n" + workload +
          "prefill: recompute\ndecode: {policy: full_kv}\nrun: {duration: 1 min, warmup: 0 s, seed: 3}\n";
 }
 

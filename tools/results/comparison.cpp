@@ -339,11 +339,10 @@ Page compare_page(const Comparison& comparison, bool timing, Labels labels) {
   const serving::ServingConfig& c = first.scenario.serving;
   Page page;
   page.title = first.scenario.name;
-  page.subtitle = {fmt::format("{} on {}; KV capacity {}{} {} in {} blocks of {}, {}", c.model.name,
-                               machines_text(c.cluster), c.cluster.pools ? "of a node " : "",
-                               whole(first.result.capacity.tokens), capacity_word(c.model),
-                               whole(first.result.capacity.blocks), first.result.capacity.block_tokens,
-                               bytes(static_cast<double>(first.result.capacity.bytes)))};
+  page.subtitle = {fmt::format(
+      "{} on {}; KV capacity {}{} tokens in {} blocks of {}, {}", c.model.name, machines_text(c.cluster),
+      c.cluster.pools ? "of a node " : "", whole(first.result.capacity.tokens), whole(first.result.capacity.blocks),
+      first.result.capacity.block_tokens, bytes(static_cast<double>(first.result.capacity.bytes)))};
   if (const Outcome* stores = first_that_stores(outcomes)) {
     page.subtitle.push_back(tiers_text(stores->scenario.serving));
     if (const std::string rest = decoded_as(outcomes); !rest.empty()) page.subtitle.push_back(rest);

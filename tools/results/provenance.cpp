@@ -204,11 +204,9 @@ void add_placement(Collector& out, const scenario::Scenario& scenario) {
   for (const models::CompressorSpec& quantiser : placement.options.quantisers) add_stored_form(out, quantiser);
 }
 
-void add_engine(Collector& out, const models::EngineSpec& engine) {
-  const schema::ConfigNode rules = models::engine_schema().dump(engine);
+void add_rules(Collector& out, const std::string& of, const schema::ConfigNode& rules) {
   for (const auto& [key, rule, origin] : rules.entries()) {
-    if (key == "name" || key == "description" || key == "drafts") continue;  // drafts: where something drafts
-    std::string figure = fmt::format("engine.{}.{}", engine.name, key);
+    std::string figure = fmt::format("{}.{}", of, key);
     if (rule.is_scalar()) {  // as the scenario has it
       out.add(std::move(figure), rule.text(), Source{schema::SourceKind::scenario, {}});
       continue;
@@ -217,6 +215,26 @@ void add_engine(Collector& out, const models::EngineSpec& engine) {
     out.add({std::move(figure), rule.find("value")->text(), rule.find("source")->text(),
              reference != nullptr ? reference->text() : std::string()});
   }
+}
+
+void add_engine(Collector& out, const models::EngineSpec& engine) {
+  schema::ConfigNode rules = models::engine_schema().dump(engine);
+  // Drafts and memory are listed where something drafts, and where memory decides.
+  for (const char* key : {"name", "description", "drafts", "memory"}) rules.erase(key);
+  add_rules(out, "engine." + engine.name, rules);
+}
+
+/// Memory beside weights and KV, where it decides how much KV fits. Only one of the figures of memory outside of the
+/// framework counts.
+void add_memory(Collector& out, const serving::ClusterConfig& cluster) {
+  if (cluster.stated_kv || cluster.activation_bytes || cluster.profile.framework) return;
+  schema::ConfigNode rules = models::engine_memory_schema().dump(cluster.engine_memory);
+  const std::string counts = models::outside_key(cluster.parallel, serving::has_fast_peers(cluster));
+  for (const char* key : {"alone", "staged", "joined", "slow_join"}) {
+    if (key != counts) rules.erase(key);
+  }
+  if (cluster.engine_memory.sizing.value == models::KvSizing::profiled) rules.erase("context");
+  add_rules(out, "memory", rules);
 }
 
 void add_tasks(Collector& out, const serving::ServingConfig& c) {
@@ -366,6 +384,7 @@ std::vector<Provenance> provenance_of(const scenario::Scenario& scenario) {
   if (c.placement) add_placement(out, scenario);
   add_tasks(out, c);
   if (c.schedule.engine) add_engine(out, *c.schedule.engine);
+  add_memory(out, c.cluster);
   return out.take();
 }
 

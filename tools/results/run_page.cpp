@@ -177,9 +177,11 @@ Table memory(const Outcome& outcome, const Figures& f) {
   const Scenario& scenario = outcome.scenario;
   Table t = key_figures(fmt::format("Memory of a {}", group_word(scenario.serving.cluster)));
   t.rows.push_back({"KV capacity", f.text("details.kv_capacity.tokens"), "",
-                    fmt::format("{}: {} blocks of {}, {}", capacity_word(scenario.serving.model),
-                                f.text("details.kv_capacity.blocks"), outcome.result.capacity.block_tokens,
-                                f.text("details.kv_capacity.bytes"))});
+                    fmt::format("tokens: {} blocks of {}, {}", f.text("details.kv_capacity.blocks"),
+                                outcome.result.capacity.block_tokens, f.text("details.kv_capacity.bytes"))});
+  t.rows.push_back({"full requests", f.text("details.kv_capacity.concurrency"), "",
+                    fmt::format("of {} tokens at once, by {}", whole(outcome.result.capacity.longest),
+                                outcome.result.capacity.decided_by)});
   t.rows.push_back({"weights", f.text("details.kv_capacity.weights_bytes"), "", scenario.serving.model.name});
   t.rows.push_back({"GPU memory, peak", f.text("gpu.hbm_peak_bytes"), "",
                     fmt::format("weights and {}; {} with what was reserved",

@@ -34,10 +34,6 @@ std::string_view group_word(const serving::ClusterConfig& cluster) {
   return cluster.pools ? "node" : "replica";
 }
 
-std::string_view capacity_word(const models::LlmSpec& model) {
-  return model.grows_evenly() ? "tokens" : "tokens of one context";
-}
-
 std::string machines_text(const serving::ClusterConfig& cluster) {
   const models::Parallelism& p = cluster.parallel;
   std::string group = fmt::format("{} x {}", p.gpus(), cluster.gpu.name);

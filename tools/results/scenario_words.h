@@ -14,10 +14,6 @@ namespace kvsim::results {
 /// "replica" or "node": one tensor-parallel group.
 std::string_view group_word(const serving::ClusterConfig& cluster);
 
-/// What KV memory is counted in: "tokens"; where layers keep less than the KV of every token, and shorter requests so
-/// take more of it a token, "tokens of one context".
-std::string_view capacity_word(const models::LlmSpec& model);
-
 /// "2 replicas of 4 x h100-sxm", "1 local and 4 remote nodes of 2 x h100-nvl".
 std::string machines_text(const serving::ClusterConfig& cluster);
 

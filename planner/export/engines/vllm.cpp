@@ -71,7 +71,7 @@ void add_requests(Arguments& args, const ExportedPlan& plan) {
 }
 
 void add_lengths(Arguments& args, const scenario::Scenario& s) {
-  const std::int64_t fits = serving::kv_capacity(s.serving).tokens;
+  const std::int64_t fits = serving::kv_capacity(s.serving).context_tokens;
   const std::int64_t wanted = longest_request(s);
   const std::int64_t length = std::max<std::int64_t>(1, std::min(wanted, fits));
   args.add(fmt::format("--max-model-len {}", length),

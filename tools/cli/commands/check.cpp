@@ -12,6 +12,7 @@
 #include "models/schema/error.h"
 #include "models/schema/yaml.h"
 #include "planner/experiment.h"
+#include "sim/serving/decode_policy.h"
 #include "tools/cli/command.h"
 #include "tools/cli/simulating.h"
 #include "tools/output/results_folder.h"
@@ -92,9 +93,14 @@ std::string heading(const Options& options, const scenario::Scenario& scenario) 
   std::string text = fmt::format(
       "# OK: {}\n"
       "# {}\n"
-      "# KV capacity of a {}: {} {} in {} blocks of {} ({} bytes), beside {} bytes of weights\n",
-      options.scenario, setup, results::group_word(scenario.serving.cluster), k.tokens,
-      results::capacity_word(scenario.serving.model), k.blocks, k.block_tokens, k.bytes, k.weights_bytes);
+      "# KV capacity of a {}: {} tokens in {} blocks of {} ({} bytes), beside {} bytes of weights\n"
+      "# Maximum concurrency for {} tokens per request: {:.2f}x; decided by {}\n",
+      options.scenario, setup, results::group_word(scenario.serving.cluster), k.tokens, k.blocks, k.block_tokens,
+      k.bytes, k.weights_bytes, k.longest, k.concurrency, k.decided_by);
+  if (serving::find_decode_policy(scenario.serving.decode.policy)->holds_part()) {
+    text += fmt::format("# As decode policy {} holds KV: {:.0f} tokens, {:.2f}x\n", scenario.serving.decode.policy,
+                        k.stored_concurrency * static_cast<double>(k.longest), k.stored_concurrency);
+  }
   if (scenario.serving.placement) {
     text += fmt::format("# Prompts are stored in {}\n", results::tiers_text(scenario.serving));
   }

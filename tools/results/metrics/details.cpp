@@ -151,22 +151,38 @@ Metrics detail_metrics() {
                 [](const View&) { return Figure{"checked"}; }}};
   append(rows, when(kPools, {{"details.pools", kObject, kNeither, "pools, links and dispatch, as configured",
                               pools_configuration}}));
-  append(
-      rows,
-      {{"details.kv_capacity.per", kText, kNeither, "whose memory the figures beside it are of",
-        [](const View& v) { return Figure{group_word(v.config().cluster)}; }},
-       {"details.kv_capacity.bytes", kBytes, kNeither, "KV memory of a replica or node",
-        kv_room(&serving::KvCapacity::bytes)},
-       {"details.kv_capacity.tokens", kTokens, kNeither,
-        "tokens whose KV fits into GPU memory; where layers keep less than the KV of every token, those of one context "
-        "that fills it (shorter requests take more a token)",
-        kv_room(&serving::KvCapacity::tokens)},
-       {"details.kv_capacity.blocks", kCount, kNeither, "blocks of KV that fit into GPU memory",
-        kv_room(&serving::KvCapacity::blocks)},
-       {"details.kv_capacity.block_tokens", kTokens, kNeither, "tokens of a block of KV",
-        kv_room(&serving::KvCapacity::block_tokens)},
-       {"details.kv_capacity.weights_bytes", kBytes, kNeither, "weights of the model, of a replica or node",
-        kv_room(&serving::KvCapacity::weights_bytes)}});
+  append(rows,
+         {{"details.kv_capacity.per", kText, kNeither, "whose memory the figures beside it are of",
+           [](const View& v) { return Figure{group_word(v.config().cluster)}; }},
+          {"details.kv_capacity.bytes", kBytes, kNeither, "KV memory of a replica or node",
+           kv_room(&serving::KvCapacity::bytes)},
+          {"details.kv_capacity.tokens", kTokens, kNeither,
+           "tokens whose full KV fits into GPU memory, as engines state them: where layers have windows, concurrency x "
+           "longest_tokens; where they have states, of one group of layers",
+           kv_room(&serving::KvCapacity::tokens)},
+          {"details.kv_capacity.context_tokens", kTokens, kNeither,
+           "tokens of the longest single context whose full KV fits, at most the model's",
+           kv_room(&serving::KvCapacity::context_tokens)},
+          {"details.kv_capacity.longest_tokens", kTokens, kNeither, "the longest request that the model allows",
+           kv_room(&serving::KvCapacity::longest)},
+          {"details.kv_capacity.concurrency", kPlain, kNeither,
+           "requests of longest_tokens whose full KV fits, as engines state it (maximum concurrency): windows hold "
+           "what an "
+           "iteration may write beside them",
+           [](const View& v) { return number(v.outcome.result.capacity.concurrency, kNoTime); }},
+          {"details.kv_capacity.stored_concurrency", kPlain, kNeither,
+           "requests of longest_tokens that fit as the decode policy holds their KV (compressed)",
+           [](const View& v) { return number(v.outcome.result.capacity.stored_concurrency, kNoTime); }},
+          {"details.kv_capacity.decided_by", kText, kNeither,
+           "what decides the bytes: cluster.gpu.kv_tokens, kv_blocks or kv_bytes, activations, a profile, an engine's "
+           "memory",
+           [](const View& v) { return Figure{v.outcome.result.capacity.decided_by}; }},
+          {"details.kv_capacity.blocks", kCount, kNeither, "blocks of KV that fit into GPU memory",
+           kv_room(&serving::KvCapacity::blocks)},
+          {"details.kv_capacity.block_tokens", kTokens, kNeither, "tokens of a block of KV",
+           kv_room(&serving::KvCapacity::block_tokens)},
+          {"details.kv_capacity.weights_bytes", kBytes, kNeither, "weights of the model, of a replica or node",
+           kv_room(&serving::KvCapacity::weights_bytes)}});
   append(rows, memory_metrics());
   append(
       rows,
