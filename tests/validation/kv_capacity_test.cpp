@@ -58,24 +58,32 @@ struct Start {
   double concurrency_error = 0;
 };
 
+std::string start_of(const std::string& model, const std::string& gpu, const std::string& engine) {
+  return fmt::format(
+      "name: start\nmodel: {}\ncluster: {{gpu: {}}}\nworkload: {{closed: {{concurrency: 1}}, context: 100 tokens, "
+      "output: 10 tokens, requests: 1}}\nprefill: recompute\ndecode: {{policy: full_kv}}\nschedule: {{policy: fcfs, "
+      "engine: {}}}\n",
+      model, gpu, engine);
+}
+
 std::string scenario_of(const CsvRow& row) {
-  std::string model = models_of_logs().at(row.at("set_up")) + ", max_context: " + row.at("max_model_len_tokens");
+  std::string model =
+      models_of_logs().at(row.at("set_up")) + ", max_context: " + row.at("max_model_len_tokens") + " tokens";
+  const int width = row.at("dtype") == "float32" ? 4 : 2;
+  model += fmt::format(", kv_bytes_per_element: {}", row.at("kv_cache_dtype") == "fp8" ? 1 : width);
   const bool quantised = row.at("weight_quantization") != "none";
   if (quantised) {  // their weights are as logged: what narrow formats leave in 16 bit differs between checkpoints
     model +=
         fmt::format(", weights: {:.0f} B", row.number("weights_gib") * row.number("gpus") * 1024.0 * 1024.0 * 1024.0);
   } else {
-    const int width = row.at("dtype") == "float32" ? 4 : 2;
-    model += fmt::format(", weight_bytes_per_parameter: {}, kv_bytes_per_element: {}", width, width);
+    model += fmt::format(", weight_bytes_per_parameter: {}", width);
     if (row.at("set_up") == "DeepSeek-V2-Lite-Chat") model += ", weight_format: bf16";
   }
-  if (row.at("kv_cache_dtype") == "fp8") model += ", kv_bytes_per_element: 1";
   const bool sorts = row.at("engine_version").starts_with("0.15") || row.at("engine_version").starts_with("0.16");
-  return fmt::format(
-      "name: start\nmodel: {{{}}}\ncluster: {{gpu: {{type: h100-sxm, tensor_parallel: {}, pipeline_parallel: {}, "
-      "memory_fraction: {}}}}}\nworkload: {{closed: {{concurrency: 1}}, context: 100 tokens, output: 10 tokens, "
-      "requests: 1}}\nprefill: recompute\ndecode: {{policy: full_kv}}\nschedule: {{policy: fcfs, engine: {}}}\n",
-      model, row.at("tp"), row.at("pp"), row.at("gpu_memory_utilization"), sorts ? "vllm-0.16" : "vllm");
+  return start_of("{" + model + "}",
+                  fmt::format("{{type: h100-sxm, tensor_parallel: {}, pipeline_parallel: {}, memory_fraction: {}}}",
+                              row.at("tp"), row.at("pp"), row.at("gpu_memory_utilization")),
+                  sorts ? "vllm-0.16" : "vllm");
 }
 
 class MeasuredKvCapacity : public ::testing::Test {
@@ -102,6 +110,27 @@ class MeasuredKvCapacity : public ::testing::Test {
 
   std::vector<Start> starts_;
 };
+
+/// Starts that people quote whose settings are said. The first is of July 2025, when vLLM sorted all logits.
+TEST(MeasuredKvCapacityQuoted, IsWithinFivePercent) {
+  struct Quoted {
+    const char* model;
+    const char* gpu;
+    const char* engine;
+    double tokens;  ///< KV tokens that the engine logged
+  };
+  const char* const k235b = "{base: qwen3-235b-a22b, weight_bytes_per_parameter: 1, weight_format: fp8_block}";
+  const Quoted quoted[] = {
+      {k235b, "{type: h100-sxm, tensor_parallel: 4}", "vllm-0.16", 178880},                      // vLLM issue 21348
+      {k235b, "{type: h100-sxm, tensor_parallel: 4, memory_fraction: 0.93}", "sglang", 367404},  // vLLM issue 21348
+      {"qwen3-4b", "{type: h100-sxm, memory_fraction: 0.85}", "vllm", 417440},                   // vLLM PR 38479
+      {"gemma-4-31b", "{type: h200}", "{base: vllm, max_requests: 256}", 626949}};               // configiq issue 112
+  for (const Quoted& q : quoted) {
+    const serving::KvCapacity k =
+        serving::kv_capacity(scenario::load_scenario_text(start_of(q.model, q.gpu, q.engine), "start").serving);
+    EXPECT_NEAR(static_cast<double>(k.tokens) / q.tokens, 1, 0.05) << q.model << " " << q.engine;
+  }
+}
 
 TEST_F(MeasuredKvCapacity, IsWhatEnginesLog) {
   std::vector<double> dense;
