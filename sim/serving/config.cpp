@@ -580,7 +580,8 @@ KvCapacity kv_capacity(const ServingConfig& config) {
   k.block_tokens = layout.block_tokens();
   k.concurrency = layout.concurrency(pool, k.longest, budget);
   k.context_tokens = std::min(geometry.tokens_of_full_blocks(k.bytes), k.longest);
-  const bool part = find_decode_policy(config.decode.policy)->holds_part();
+  // Drafts on stored prompts read them as they are stored, in whatever form that is.
+  const bool part = find_decode_policy(config.decode.policy)->holds_part() && !config.placement;
   k.stored_concurrency = part ? static_cast<double>(k.bytes) / static_cast<double>(std::max<std::int64_t>(
                                                                    1, geometry.compressed_reservation(k.longest, 0, 0)))
                               : k.concurrency;

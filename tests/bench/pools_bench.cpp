@@ -20,7 +20,7 @@ constexpr const char* kScenario = R"(
 name: many nodes
 model: llama-3.1-70b
 cluster:
-  gpu: {type: h100-nvl, tensor_parallel: 2, memory_fraction: 0.85, activations: 8 GB}
+  gpu: {type: h100-nvl, tensor_parallel: 2, memory_fraction: 0.85, activations: 7.5 GB}
   pools:
     local: {nodes: 3, link: storage-node-fast}
     remote: {nodes: 7, link: storage-node-slow}

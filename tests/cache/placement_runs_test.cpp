@@ -254,7 +254,7 @@ TEST(PlacementRuns, WhatCouldNeverBeVerifiedIsRefused) {
 
 TEST(PlacementRuns, PolicyNoneIsRecomputingBitForBit) {
   const Sets none = {"placement={policy: none}", "cluster.storage=[]", "cluster.gpu.memory_fraction=0.3",
-                     "workload.arrivals.rate=20/s", "workload.output.mean=400 tokens"};
+                     "workload.arrivals.rate=20/s", "workload.output.mean=1000 tokens"};
   scenario::Scenario recompute = stored_prompts(none);
   recompute.serving.placement.reset();
   recompute.serving.prefill = serving::PrefillKind::recompute;

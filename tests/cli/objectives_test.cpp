@@ -1,5 +1,6 @@
 // Objectives on any percentile: every page shows the figure that an objective limits, named after it.
 #include <algorithm>
+#include <regex>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -65,7 +66,7 @@ TEST_F(ObjectivesTest, HaveColumnsWhereSomethingIsCompared) {
   for (const char* name : {"in SLO", "TTFT p50", "TTFT p95", "TPOT p90", "ITL p99", "E2E p95"}) {
     EXPECT_NE(compared.find(name), std::string::npos) << name << "\n" << compared;
   }
-  EXPECT_NE(swept.find("  TTFT   TTFT    TPOT    ITL    E2E"), std::string::npos) << swept;
+  EXPECT_TRUE(std::regex_search(swept, std::regex("  TTFT +TTFT +TPOT +ITL +E2E"))) << swept;
   EXPECT_EQ(swept.find("TTFT p99"), std::string::npos) << swept;
 }
 

@@ -84,7 +84,8 @@ TEST_F(PlanTest, EqualInputsGiveEqualBytes) {
 }
 
 TEST_F(PlanTest, TheSimulatorsVerdictStandsBesideTheForecast) {
-  const Json doc = json({"plan", "s.yaml", "--simulate", "--replications", "3"});
+  const Json doc =
+      json({"plan", "s.yaml", "--simulate", "--replications", "3", "--set", "cluster.gpu.memory_fraction=0.22"});
   const Json& found = doc["simulated"];
   EXPECT_GT(found["throughput_tokens_per_s"]["mean"].get<double>(), 0);
   EXPECT_EQ(found["throughput_tokens_per_s"]["replications"], 3);

@@ -22,7 +22,7 @@ std::string without_escapes(const std::string& text) {
 }
 
 const Words kSweep{
-    "sweep", "s.yaml", "--vary", "decode.draft_length=4,8", "--vary", "model=llama-3.1-8b,llama-3.1-70b"};
+    "sweep", "s.yaml", "--vary", "decode.draft_length=1,8", "--vary", "model=llama-3.1-8b,llama-3.1-70b"};
 
 TEST_F(TerminalTest, ColourAddsNothingButEscapes) {
   for (const Words& words : {kSweep, Words{"validate", "--group", "links"}, Words{"plan", "s.yaml"}}) {
@@ -74,7 +74,7 @@ TEST_F(TerminalTest, TheBestOfAColumnAndVerdictsStandOut) {
 }
 
 TEST_F(TerminalTest, APlanHasAHeatMapWithItsOptimum) {
-  const std::string plan = coloured({"plan", "s.yaml"});
+  const std::string plan = coloured({"plan", "s.yaml", "--set", "cluster.gpu.memory_fraction=0.22"});
   EXPECT_TRUE(std::regex_search(plan, std::regex("\x1b\\[1;48;5;227;38;5;16m +\\*[0-9,.]+\x1b\\[0m"))) << plan;
 }
 

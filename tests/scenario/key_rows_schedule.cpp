@@ -37,6 +37,33 @@ std::vector<std::string> drafting_engine(std::vector<std::string> more = {}) {
   return engine(std::move(more));
 }
 
+/// An engine whose memory beside weights and KV counts, so that it is short.
+std::vector<std::string> engine_memory(const std::string& gpu = "", std::vector<std::string> more = {}) {
+  more.insert(more.begin(), "cluster.gpu={type: h100-sxm, memory_fraction: 0.3" + gpu + "}");
+  return engine(std::move(more));
+}
+
+std::vector<KeyRow> engine_memory_rows() {
+  const std::string key = "schedule.engine.memory.", tensor = ", tensor_parallel: 2";
+  return {
+      {"schedule.engine.max_requests", engine(), "256", "3"},
+      {key + "sizing", engine_memory("", {key + "context=2 GiB"}), "profiled", "free_share"},
+      {key + "logits", engine_memory(), "0", "100"},
+      {key + "hidden_copies", engine_memory(), "0", "100"},
+      {key + "keeps_expert_buffers",
+       engine_memory("", {"model=qwen3-30b-a3b", "cluster.gpu.memory_fraction=0.8", key + "logits=100",
+                          "schedule.max_batched_tokens=40000"}),
+       "false", "true"},
+      {key + "buffers", engine_memory(), "0 B", "2 GiB"},
+      {key + "loading_share", engine_memory(), "0", "0.1"},
+      {key + "context", engine_memory("", {key + "sizing=free_share"}), "0 B", "2 GiB"},
+      {key + "alone", engine_memory(), "0 B", "2 GiB"},
+      {key + "staged", engine_memory(", pipeline_parallel: 2", {"cluster.gpu.memory_fraction=0.2"}), "0 B", "2 GiB"},
+      {key + "joined", engine_memory(tensor, {"cluster.gpu.memory_fraction=0.2"}), "0 B", "2 GiB"},
+      {key + "slow_join", engine_memory(tensor + ", peer_link: pcie5-peer", {"cluster.gpu.memory_fraction=0.2"}), "0 B",
+       "2 GiB"}};
+}
+
 }  // namespace
 
 std::vector<KeyRow> schedule_rows() {
@@ -97,6 +124,7 @@ std::vector<KeyRow> schedule_rows() {
       {"run.sample_every", {}, "1 s", "2 s", Effect::listed},
   };
   for (const std::string& key : serving::slo_keys()) rows.push_back({"slo." + key, {}, "1 ms", "1000 s"});
+  for (KeyRow& row : engine_memory_rows()) rows.push_back(std::move(row));
   return rows;
 }
 

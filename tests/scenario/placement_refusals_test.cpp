@@ -120,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "options"},
         Refusal{"StoredPromptsTakeAllMemory",
                 {{"policy: lru", "policy: lru, gpu_memory: 70 GB"}},
-                "placed.yaml:16:38: placement.gpu_memory: stored prompts take 70.0 GB of the 60.9 GB that llama-3.1-8b "
+                "placed.yaml:16:38: placement.gpu_memory: stored prompts take 70.0 GB of the 59.6 GB that llama-3.1-8b "
                 "leaves for KV, and requests have no block: give them less"},
         Refusal{"StorageWithoutPlacement",
                 {{"placement: {policy: lru}\n", ""}},

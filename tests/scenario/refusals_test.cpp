@@ -206,12 +206,12 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{
             "AModelThatDoesNotFit",
             {{"llama-3.1-8b", "llama-3.1-70b"}},
-            "small.yaml:5:8: cluster.gpu: llama-3.1-70b does not fit: 141.1 GB of weights, 1 x h100-sxm leaves 42.8 "
+            "small.yaml:5:8: cluster.gpu: llama-3.1-70b does not fit: 141.1 GB of weights, 1 x h100-sxm leaves 42.5 "
             "GB at memory_fraction 0.5 with 0.0 GB of activations per GPU, and not one block of KV beside them"},
         Refusal{"AModelThatFitsWithoutRoomForKv",
-                {{"model: llama-3.1-8b", "model: {base: llama-3.1-8b, weights: 42.76 GB}"}},
-                "small.yaml:5:8: cluster.gpu: llama-3.1-8b (changed) does not fit: 42.8 GB of weights, 1 x h100-sxm "
-                "leaves 42.8 GB at memory_fraction 0.5 with 0.0 GB of activations per GPU, and not one block of KV "
+                {{"model: llama-3.1-8b", "model: {base: llama-3.1-8b, weights: 42.5137 GB}"}},
+                "small.yaml:5:8: cluster.gpu: llama-3.1-8b (changed) does not fit: 42.5 GB of weights, 1 x h100-sxm "
+                "leaves 42.5 GB at memory_fraction 0.5 with 0.0 GB of activations per GPU, and not one block of KV "
                 "beside them"},
         Refusal{"AnEndlessRun",
                 {{"  requests: 60\n", ""}},

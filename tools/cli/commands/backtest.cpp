@@ -100,7 +100,8 @@ std::vector<std::pair<std::string, std::string>> files_of(const backtest::Backte
                                                           const results::Page& page) {
   std::vector<std::pair<std::string, std::string>> files{
       {kDocument, json}, {kTable, results::backtest_csv(result)}, {kPage, results::to_markdown(page)}};
-  if (const planner::StatedErrors errors = backtest::stated_errors_of(result); !errors.groups.empty()) {
+  if (planner::StatedErrors errors = backtest::stated_errors_of(result); !errors.groups.empty()) {
+    errors.drafted = planner::StatedErrors::built_in().drafted;  // fitted to points of their own
     files.emplace_back(kErrors, schema::to_yaml(planner::stated_errors_schema().dump(errors)));
   }
   if (std::string load = results::backtest_load_csv(result); !load.empty()) files.emplace_back(kLoad, std::move(load));
