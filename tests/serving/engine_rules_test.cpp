@@ -264,7 +264,7 @@ TEST(Engine, SaysWhatAttentionOverQuantisedKvTakesUnlessTheProfileDoes) {
   EXPECT_EQ(nobodys.compressor, "");
   EXPECT_EQ(nobodys.layer_s.source.kind, SourceKind::assumption);
   EXPECT_LT(nobodys.low, nobodys.high);
-  EXPECT_FALSE(profile("fast-kvzip", {"schedule.engine=vllm"}).quantised) << "kept tokens are whole";
+  EXPECT_FALSE(profile("fast-kvzip, keep_ratio: 0.5", {"schedule.engine=vllm"}).quantised) << "kept tokens are whole";
   EXPECT_FALSE(profile("kivi-2bit", {"cluster.gpu.profile=a6000-pytorch-eager"}).quantised) << "measured there";
   EXPECT_EQ(profile("kivi-2bit", {"cluster.gpu.profile.quantised={layer: 1 us}"}).quantised->layer_s.value, 1e-6);
 }
