@@ -57,8 +57,8 @@ serving::Measurements simulated(const SetUp& s, const std::string& kv_format, co
                                                                {"turboquant_3bit_nc", "turboquant-3bit"}};
   std::string decode = "policy: full_kv";
   if (const auto found = kCompressors.find(kv_format); found != kCompressors.end()) {
-    const bool grouped = kernel.starts_with("optimised") && found->second == "turboquant-4bit";
-    decode = "policy: lossy, compressor: " + found->second + (grouped ? "-grouped" : "");
+    const bool faster = kernel.starts_with("optimised") && found->second == "turboquant-4bit";
+    decode = "policy: lossy, compressor: " + found->second + (faster ? "-pr53060" : "");
   }
   const scenario::Scenario scenario = scenario::load_scenario_text(
       fmt::format(
