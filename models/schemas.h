@@ -21,6 +21,7 @@ struct LinkSpec;
 struct LlmSpec;
 struct PlacementSpec;
 struct PrefetchSpec;
+struct QuantisedKernel;
 struct RagTask;
 
 const schema::ObjectSchema<AcceptanceSpec>& acceptance_schema();
@@ -42,6 +43,7 @@ const schema::ObjectSchema<PrefetchSpec>& prefetch_schema();
 /// Efficiencies in (0, 1.05], no negative times, tables that ascend: a profile that breaks this is refused at the
 /// offending figure.
 const schema::ObjectSchema<KernelProfile>& profile_schema();
+const schema::ObjectSchema<QuantisedKernel>& quantised_kernel_schema();
 const schema::ObjectSchema<RagTask>& rag_task_schema();
 
 /// The six paths: each one's name and description; its value is the Path.

@@ -181,6 +181,8 @@ ObjectSchema<CompressorSpec> compressor_fields() {
              "number of most recent tokens always kept whole on the GPU");
   s.optional("sink_tokens", &C::sink_tokens, integer().non_negative(),
              "number of first tokens always kept whole on the GPU");
+  s.optional("whole_layers", &C::whole_layers, integer().non_negative().at_most(10000),
+             "number of layers whose KV stays whole");
   s.optional(
       "compress_rate", &C::compress_bytes_per_s, bandwidth().positive(),
       "full-KV bytes per second; left out: by the time of the kernels that it takes (online), or free (offline)");

@@ -45,6 +45,7 @@ struct CompressorSpec {
   std::int64_t group_size = 0;               ///< quantisation: elements that share a scale and a zero point
   std::int64_t residual_tokens = 0;          ///< most recent tokens always kept whole on the GPU
   std::int64_t sink_tokens = 0;              ///< first tokens always kept whole on the GPU
+  std::int64_t whole_layers = 0;             ///< layers whose KV stays whole
   Sourced<double> compress_bytes_per_s;      ///< full-KV bytes per second; 0: by the kernels it takes
   Sourced<double> decompress_bytes_per_s;    ///< full-KV bytes per second; 0: free
   Sourced<double> attention_time_factor;     ///< time of attention over compressed KV / time for the same bytes whole

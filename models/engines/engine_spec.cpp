@@ -66,6 +66,8 @@ ObjectSchema<EngineSpec> engine_fields() {
              "graphs of steps that verify drafts are captured by their requests, not by their tokens");
   s.object("drafts", &EngineSpec::drafts, draft_costs_schema(), Presence::optional,
            "what drafting costs it beside kernels; left out: what it costs vllm");
+  s.list("quantised", &EngineSpec::quantised, quantised_kernel_schema(), Presence::optional,
+         "its attention over quantised KV, by compressor; left out: as vllm's");
   s.optional("tokenise", &EngineSpec::tokenise_s, time().non_negative().at_most(1),
              "turning the text of a prompt into one of its tokens, before the scheduler sees the request: one prompt "
              "after another on one thread a replica, whichever of several replicas' threads is free; left out or 0: no "

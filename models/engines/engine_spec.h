@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "models/engines/engine_memory.h"
 #include "models/kernels/profile.h"
@@ -50,6 +51,7 @@ struct EngineSpec {
   schema::Sourced<bool> captures_chunks{true, {}};  ///< also of iterations with chunks of prompts
   schema::Sourced<bool> captures_requests{};        ///< LaunchCosts::by_requests
   std::optional<DraftCosts> drafts{};               ///< none: as the usual kernels' engine has them
+  std::vector<QuantisedKernel> quantised{};         ///< its attention over quantised KV; none: as that engine has it
   schema::Sourced<double>
       tokenise_s{};  ///< a token of a prompt's text, before the scheduler sees it; one thread a server
   std::optional<EngineMemory> memory{};  ///< GPU memory beside weights and KV; none: as that of default_engine_memory

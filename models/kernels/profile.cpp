@@ -232,6 +232,20 @@ ObjectSchema<DraftCosts> draft_costs_fields() {
   return s;
 }
 
+ObjectSchema<QuantisedKernel> quantised_kernel_fields() {
+  using Q = QuantisedKernel;
+  ObjectSchema<Q> s("quantised", "What attention takes over quantised KV beside reading its bytes, of one layer.");
+  s.optional("compressor", &Q::compressor, text(), "whose KV; left out: of any that has no entry");
+  s.optional("layer", &Q::layer_s, fixed_time(), "a step that reads such KV, once");
+  s.optional("token", &Q::token_s, fixed_time(),
+             "a token of the longest KV of the step, or what elements_per_s says of all where that is more");
+  s.optional("elements_per_s", &Q::elements_per_s, number().non_negative().usually(1e6, 1e15),
+             "elements of KV that one multiprocessor unpacks a second, each query head for itself; 0: at no time");
+  s.optional("low", &Q::low, number().at_least(0).at_most(1), "of this time, the least that a kernel may take");
+  s.optional("high", &Q::high, number().at_least(1).at_most(100), "of this time, the most");
+  return s;
+}
+
 ObjectSchema<Interference> interference_schema() {
   using I = Interference;
   const auto share = [] {
@@ -283,6 +297,9 @@ ObjectSchema<KernelProfile> profile_fields() {
              "scheduling and sampling, and launch where that is left out, once per iteration");
   s.object("drafts", &P::drafts, draft_costs_schema(), Presence::optional,
            "drafting beside kernels; by default what schedule.engine says, without one what vllm does");
+  s.object("quantised", &P::quantised, quantised_kernel_schema(), Presence::optional,
+           "attention over what decode.compressor quantises; by default what schedule.engine says of it, without one "
+           "what vllm does; not where attention.low_bit says it");
   s.object("launch", &P::launch, launch_schema(), Presence::optional,
            "launching kernels; left out: no time of its own");
   s.object("interference", &P::interference, interference_schema(), Presence::optional,
@@ -293,6 +310,25 @@ ObjectSchema<KernelProfile> profile_fields() {
 }
 
 }  // namespace
+
+double QuantisedKernel::layer_time_s(const StepWork& work, double elements, double heads,
+                                     double multiprocessors) const {
+  double pairs = 0, longest = 0;
+  for (const AttentionWork* w : {&work.decode, &work.verify}) {
+    if (w->quantised <= 0) continue;
+    pairs += w->quantised;
+    longest = std::max(longest, w->longest_kv > 0 ? w->longest_kv : w->quantised / w->query_tokens);
+  }
+  if (pairs <= 0) return 0;
+  const double rate = elements_per_s.value * multiprocessors;
+  const double unpacking_s = rate > 0 ? pairs * heads * elements / rate : 0;
+  return layer_s.value + std::max(token_s.value * longest, unpacking_s);
+}
+
+const ObjectSchema<QuantisedKernel>& quantised_kernel_schema() {
+  static const ObjectSchema<QuantisedKernel> schema = quantised_kernel_fields();
+  return schema;
+}
 
 const ObjectSchema<DraftCosts>& draft_costs_schema() {
   static const ObjectSchema<DraftCosts> schema = draft_costs_fields();

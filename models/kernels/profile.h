@@ -169,6 +169,20 @@ struct LowBitAttention {
   }
 };
 
+/// What an engine's attention takes over quantised KV beside reading its bytes, of one layer: fits to whole steps and
+/// requests as they were measured, or what is assumed where nobody did (docs/quantised_kv.md).
+struct QuantisedKernel {
+  std::string compressor;   ///< whose KV; empty: any that nobody measured
+  Sourced<double> layer_s;  ///< a step: rotating queries, quantising what is written, launches
+  Sourced<double> token_s;  ///< a token of the longest KV: the parts of one KV are walked one token after another
+  Sourced<double> elements_per_s;  ///< unpacked by one multiprocessor, each query head for itself; 0: at no time
+  double low = 1, high = 1;        ///< of this time, what a kernel may take
+
+  /// Of a step over these, on a GPU with so many multiprocessors. `elements`: of one query head and token of the KV,
+  /// keys and values; `heads`: query heads of one GPU.
+  [[nodiscard]] double layer_time_s(const StepWork& work, double elements, double heads, double multiprocessors) const;
+};
+
 /// What it costs to launch kernels, beside them.
 struct LaunchCosts {
   Sourced<double> graph_s;      ///< a step that was captured: launching its graph
@@ -254,6 +268,7 @@ struct KernelProfile {
   AttentionLaunches launches;
   MeasuredTables tables;
   LowBitAttention low_bit;
+  std::optional<QuantisedKernel> quantised;  ///< none: no time of its own; scenarios take the engine's
   Sourced<double> further_query_share;  ///< of the first query token's reading of the KV, what each further one of the
                                         ///< same request reads again in a decode step; 0: kernels that read it once
   std::optional<FrameworkMemory> framework;

@@ -73,6 +73,7 @@ void add(Cells& cells, const SizeCell& cell, const AttentionWork& w, double toke
   cells.add(cell, w.query_tokens, reads_all(w, token_bytes) ? 0 : w.kv_bytes, w.pairs);
   cells.add(cell, w.requests, w.unread > 0 ? std::max(w.kv_bytes / token_bytes - w.unread, 0.0) : 0,
             w.unattended > 0 ? std::max(w.pairs - w.unattended, 0.0) : 0);
+  if (w.quantised > 0) cells.add(cell, w.query_tokens, w.quantised, 0);
 }
 
 /// All requests are as long as their mean.
@@ -86,6 +87,7 @@ AttentionWork rounded(const SizeCell& cell, const AttentionWork& w, double token
   r.requests = cell.rounded_tokens(w.requests);
   r.unattended = left_out(cell, w.pairs, w.unattended, r.pairs);
   r.unread = left_out(cell, w.kv_bytes / token_bytes, w.unread, r.kv_bytes / token_bytes);
+  r.quantised = cell.rounded_context(w.quantised);
   return r;
 }
 

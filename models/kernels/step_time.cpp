@@ -572,6 +572,7 @@ StepTime StepTimer::time_of(const StepWork& work, const TokenTime& by_tokens, Kn
   t.overhead_s = work.extra_gpu_s;
   if (work.tokens() > 0) {
     add_attention(work, known, t);
+    if (profile_.quantised) t.attention_s += quantised_s(work);
     t.collectives_s = by_tokens.collectives_s / faster.collectives;
     t.gathering_s = by_tokens.gathering_s / faster.collectives;
     t.overhead_s += by_tokens.elementwise_s - profile_.iteration_overhead_s.value * (1 - 1 / faster.host);
@@ -583,6 +584,14 @@ StepTime StepTimer::time_of(const StepWork& work, const TokenTime& by_tokens, Kn
   }
   t.total_s = t.linear_s + t.attention_s + t.collectives_s + t.overhead_s;
   return t;
+}
+
+double StepTimer::quantised_s(const StepWork& work) const {
+  const bool latent = model_.attention == AttentionKind::mla;
+  const std::int64_t elements = latent ? model_.mla.kv_lora_rank + model_.mla.qk_rope_head_dim : 2 * model_.head_dim;
+  return static_cast<double>(model_.attention_layers()) *
+         profile_.quantised->layer_time_s(work, static_cast<double>(elements),
+                                          static_cast<double>(model_.heads) / gpus_, gpu_.multiprocessors.value);
 }
 
 double StepTimer::host_s(const StepWork& work) const {

@@ -107,6 +107,8 @@ class StepTimer {
   [[nodiscard]] double tokens_of_rank(const StepWork& work) const { return rank_tokens(work, parallel_); }
   /// What the host takes of a step with tokens beside launches: of every iteration, and of a round of drafts.
   [[nodiscard]] double host_s(const StepWork& work) const;
+  /// What attention over quantised KV takes beside reading it. Precondition: the profile says it.
+  [[nodiscard]] double quantised_s(const StepWork& work) const;
   /// Of a step with one token and nothing before it: the shortest there is.
   [[nodiscard]] double one_token_s() const;
 

@@ -17,10 +17,11 @@ struct AttentionWork {
   double longest_kv = 0;  ///< KV tokens of the longest request; 0: all alike
   double unread = 0;      ///< of the KV tokens, those that layers with a window do not read
   double unattended = 0;  ///< of the pairs, those that layers with a window leave out
+  double quantised = 0;   ///< of the pairs, those over quantised KV (QuantisedKernel)
 
   /// So many times the work, of requests like these.
   AttentionWork& operator*=(double times) {
-    for (double* part : {&query_tokens, &kv_bytes, &pairs, &requests, &unread, &unattended}) *part *= times;
+    for (double* part : {&query_tokens, &kv_bytes, &pairs, &requests, &unread, &unattended, &quantised}) *part *= times;
     return *this;
   }
   /// Adds that of requests beside these; longest_kv stays.
@@ -31,6 +32,7 @@ struct AttentionWork {
     requests += times * more.requests;
     unread += times * more.unread;
     unattended += times * more.unattended;
+    quantised += times * more.quantised;
   }
   /// Its requests, where their number is not given one for each query token.
   [[nodiscard]] double number_of_requests() const { return requests > 0 ? requests : query_tokens; }

@@ -208,8 +208,8 @@ ObjectSchema<PrefetchSpec> make_prefetch_schema() {
   s.optional("dequantisation", &P::dequantisation,
              choice<Dequantisation>(
                  {{"fused", Dequantisation::fused,
-                   "in the attention kernel: by the profile's attention.low_bit, else the compressor's "
-                   "attention_time_factor"},
+                   "in the attention kernel: by the profile's attention.low_bit, else as "
+                   "schedule.engine says of it"},
                   {"unfused", Dequantisation::unfused, "to 16 bit in GPU memory first, then read from there"}}),
              "how attention reads the low-bit copy");
   s.optional(

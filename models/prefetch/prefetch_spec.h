@@ -43,7 +43,7 @@ enum class RowLayout {
 
 /// How attention reads the low-bit copy.
 enum class Dequantisation {
-  fused,   ///< in the attention kernel: the profile's low_bit, else the compressor's attention_time_factor
+  fused,   ///< in the attention kernel: the profile's low_bit, else its quantised kernel
   unfused  ///< to 16 bit in GPU memory first, then read from there
 };
 

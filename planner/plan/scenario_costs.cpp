@@ -170,6 +170,7 @@ models::StepWork average_work(const serving::KvGeometry& geometry, const serving
     const double token = geometry.full_read(1);
     work.decode.kv_bytes = drafting * (read + drafted * token);
     work.decode.pairs = drafting * (geometry.attended_compressed(r.prompt, r.generated) + drafted);
+    work.decode.quantised = drafting * geometry.quantised(r.prompt, r.generated);
     if (r.uneven) work.decode.longest_kv = geometry.attended_compressed(longest, r.generated) + drafted;
   } else {
     work.decode.kv_bytes = drafting * geometry.full_read(r.prompt + r.generated);

@@ -30,6 +30,7 @@ models::KernelProfile kernels_of(models::KernelProfile profile) {
   profile.iteration_overhead_s.value = 0;
   profile.launch = {};
   profile.drafts.reset();
+  profile.quantised.reset();
   return profile;
 }
 

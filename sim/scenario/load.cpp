@@ -9,12 +9,14 @@
 #include <mutex>
 #include <set>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "models/kernels/engine_kernels.h"
+#include "models/kernels/operator_times.h"
 #include "models/llm/config_import.h"
 #include "models/placement/option_pool.h"
 #include "models/placement/placement_spec.h"
@@ -36,6 +38,7 @@
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/replica_fleet.h"
 #include "sim/serving/simulation.h"
+#include "sim/serving/step_parts.h"
 #include "sim/systems/systems.h"
 
 namespace kvsim::scenario {
@@ -188,12 +191,35 @@ void check_collective_library(const serving::ClusterConfig& cluster, const Repor
                           cluster.profile.collective_library, cluster.peer_link.name, fmt::join(known, ", ")));
 }
 
+/// Forms of attention over fp8 KV where the profile has them of bf16 alone: over half the bytes. Such kernels widen
+/// what they read, which took FlashInfer's over prompts 1.29 times as long (issue 3484: RTX PRO 6000, 8,192 tokens).
+void complete_fp8_forms(serving::ServingConfig& c) {
+  constexpr double kWidened = 1.29;
+  models::FittedForms& f = c.cluster.profile.fitted;
+  if (models::kv_format(c.model) != models::NumberFormat::fp8) return;
+  const auto complete = [](auto& forms, double factor) {
+    using Form = typename std::decay_t<decltype(forms)>::value_type;
+    const Form* bf16 = models::form_for(forms, &Form::kv, models::NumberFormat::bf16);
+    if (bf16 == nullptr || models::form_for(forms, &Form::kv, models::NumberFormat::fp8) != nullptr) return;
+    Form fp8 = *bf16;
+    fp8.kv = models::NumberFormat::fp8;
+    if constexpr (std::is_same_v<Form, models::TiledForm>) fp8.efficiency /= factor;
+    fp8.source = {schema::SourceKind::assumption,
+                  "not measured over fp8 KV: as over bf16 with half the bytes; " + bf16->source.reference};
+    forms.push_back(fp8);
+  };
+  complete(f.decode_attention, 1);
+  complete(f.prefill_attention, kWidened);
+  complete(f.mixed_attention, kWidened);
+}
+
 /// The forms of the kernels that the engine runs, in place of the profile's.
 void use_engine_kernels(serving::ServingConfig& c, const models::Catalogue& catalogue) {
   models::KernelProfile& profile = c.cluster.profile;
   for (const models::EngineKernels& of : profile.by_engine) {
     if (of.kernels == profile.engine_kernels) models::use_kernels(catalogue.profile(of.profile), c.model, profile);
   }
+  complete_fp8_forms(c);
 }
 
 /// What drafting costs beside kernels, where the profile does not say it: as the engine has it, else the usual one.
@@ -209,6 +235,32 @@ void use_draft_costs(serving::ServingConfig& c, const models::Catalogue& catalog
   if (!drafts) return;
   for (schema::Sourced<double>* figure :
        {&drafts->pass_s, &drafts->vocabulary_s, &drafts->round_s, &drafts->request_s, &drafts->layer_s}) {
+    figure->source = {schema::SourceKind::assumption,
+                      fmt::format("not measured with {}: that of {}, {}", engine ? engine->name : "no engine named",
+                                  models::kUsualKernels, figure->source.reference)};
+  }
+}
+
+/// Attention over what the compressor quantises, where the profile does not say it: as the engine has it of that
+/// compressor, else the usual one, and else of any that nobody measured.
+void use_quantised_kernel(serving::ServingConfig& c, const models::Catalogue& catalogue) {
+  models::KernelProfile& profile = c.cluster.profile;
+  const models::CompressorSpec& compressor = c.decode.compressor;
+  if (profile.quantised || compressor.kind == models::CompressionKind::token_dropping ||
+      serving::profile_times_few_bits(c.cluster, compressor)) {
+    return;
+  }
+  const auto& engine = c.schedule.engine;
+  const bool own = engine && !engine->quantised.empty();
+  const models::EngineSpec usual = catalogue.engine(models::kUsualKernels);
+  const std::vector<models::QuantisedKernel>& kernels = own ? engine->quantised : usual.quantised;
+  for (const models::QuantisedKernel& kernel : kernels) {
+    const bool its = compressor.name == kernel.compressor || compressor.name == kernel.compressor + " (changed)";
+    if (its || (kernel.compressor.empty() && !profile.quantised)) profile.quantised = kernel;
+  }
+  if (own || !profile.quantised) return;
+  for (schema::Sourced<double>* figure :
+       {&profile.quantised->layer_s, &profile.quantised->token_s, &profile.quantised->elements_per_s}) {
     figure->source = {schema::SourceKind::assumption,
                       fmt::format("not measured with {}: that of {}, {}", engine ? engine->name : "no engine named",
                                   models::kUsualKernels, figure->source.reference)};
@@ -288,6 +340,7 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& f
     serving::share_node_memory(c.cluster);
   }
   if (s.compressor) c.decode.compressor = *s.compressor;
+  use_quantised_kernel(c, catalogue);
   complete_prefetch(s, catalogue);
   c.decode.keep_ratio = keep_ratio_of(s, report);
   if (c.decode.offloaded == kAllOffloaded) c.decode.offloaded.reset();
@@ -577,6 +630,7 @@ Scenario on_machine(const Scenario& scenario, const std::string& gpu, std::int64
   cluster.profile.engine_kernels = before.engine_kernels;
   use_engine_kernels(changed.serving, catalogue);
   cluster.profile.drafts = before.drafts;
+  cluster.profile.quantised = before.quantised;
   if (const auto& engine = changed.serving.schedule.engine) {
     cluster.profile.launch.chunks_captured = before.launch.chunks_captured;
     cluster.profile.launch.by_requests = before.launch.by_requests;

@@ -24,13 +24,26 @@ double effective_ratio(const models::CompressorSpec& compressor, double keep_rat
   return keep_ratio;
 }
 
+namespace {
+
+/// The ratio over all layers, of which the compressor leaves some whole.
+double ratio_of_layers(const models::LlmSpec& model, const models::CompressorSpec& compressor, double keep_ratio) {
+  const double ratio = effective_ratio(compressor, keep_ratio);
+  const auto layers = static_cast<double>(std::max<std::int64_t>(model.attention_layers(), 1));
+  const double whole = std::min(static_cast<double>(compressor.whole_layers) / layers, 1.0);
+  return whole > 0 ? whole + (1 - whole) * ratio : ratio;
+}
+
+}  // namespace
+
 KvGeometry::KvGeometry(const models::LlmSpec& model, std::int64_t tensor_parallel,
                        const models::CompressorSpec& compressor, double keep_ratio, std::int64_t block_tokens)
     : scope_(compressor.scope),
       reload_(compressor.reload),
       sink_tokens_(compressor.sink_tokens),
       residual_tokens_(compressor.residual_tokens),
-      ratio_(effective_ratio(compressor, keep_ratio)),
+      ratio_(ratio_of_layers(model, compressor, keep_ratio)),
+      quantises_(compressor.kind != CompressionKind::token_dropping),
       kept_(compressor.kind == CompressionKind::quantisation ? 1.0 : keep_ratio),
       token_bytes_(static_cast<double>(model.kv_bytes_per_token()) * model.kv_copies(tensor_parallel)),
       model_token_bytes_(static_cast<double>(model.kv_bytes_per_token())),
@@ -194,6 +207,13 @@ double KvGeometry::attended_compressed(std::int64_t prompt, std::int64_t generat
   const std::int64_t acted_on = compressible(prompt, generated);
   return std::round(static_cast<double>(acted_on) * kept_ * kParts) / kParts +
          static_cast<double>(prompt + generated - acted_on);
+}
+
+double KvGeometry::quantised(std::int64_t prompt, std::int64_t generated) const {
+  if (!quantises_) return 0;
+  if (low_bit_copy_) return static_cast<double>(prompt + generated);
+  constexpr double kParts = 1024;
+  return std::round(static_cast<double>(compressible(prompt, generated)) * kept_ * kParts) / kParts;
 }
 
 namespace {

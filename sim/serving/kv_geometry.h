@@ -85,6 +85,8 @@ class KvGeometry {
                                        double attention_time_factor = 1) const;
   /// Tokens that attention over the compressed KV attends to (dropped ones are gone, quantised ones are not).
   [[nodiscard]] double attended_compressed(std::int64_t prompt, std::int64_t generated) const;
+  /// Of these, the ones whose elements are quantised, in 1024ths.
+  [[nodiscard]] double quantised(std::int64_t prompt, std::int64_t generated) const;
 
   // How these grow with every generated token, where that is the same for each from here on: so that requests that
   // generate in step can be counted together.
@@ -101,6 +103,10 @@ class KvGeometry {
   /// Bytes that compressed_read() grows by with a token, of which attention attends to one more.
   [[nodiscard]] std::optional<double> compressed_read_growth(std::int64_t prompt, std::int64_t generated,
                                                              double attention_time_factor) const;
+  /// Tokens that quantised() grows by with a token, where there is compressed_read_growth().
+  [[nodiscard]] double quantised_growth() const {
+    return quantises_ && scope_ == models::CompressionScope::all ? 1 : 0;
+  }
 
  private:
   /// Every generated token is kept whole, or every one leaves the residual window for one that is compressed.
@@ -128,6 +134,7 @@ class KvGeometry {
   bool low_bit_copy_ = false;
   double full_kv_factor_ = 1;
   double ratio_;              // bytes
+  bool quantises_;            // elements have fewer bits
   double kept_;               // share of tokens attended to
   double token_bytes_;        // group
   double model_token_bytes_;  // one copy

@@ -46,6 +46,8 @@ void SteadyBatch::count(const Request& r, std::int64_t sign) {
   kv_growth_ += one * member.kv_growth;
   kv_bytes_ += one * (member.kv_bytes + steps * member.kv_growth);
   pairs_ += one * (member.pairs + steps);
+  quantised_growth_ += one * member.quantised_growth;
+  quantised_ += one * (member.quantised + steps * member.quantised_growth);
   if (grows(r)) by_held_[within_block(member.held - 1)] += sign;
 }
 
@@ -54,7 +56,7 @@ bool SteadyBatch::join(Request& r, Work work, std::int64_t tokens, engine::SimTi
   KVSIM_ALWAYS(r.steady.batch_ == nullptr && !under_way_, "a request joins a batch twice, or during a step");
   KVSIM_ALWAYS(tokens > 0, "a request joins a batch that has nothing to do there");
   Member member;
-  const std::optional<double> growth = parts_.growth(r, work);
+  const std::optional<StepParts::Growth> growth = parts_.growth(r, work);
   if (!growth || (work == Work::decode && r.record.last_token != now)) return false;
   if (size() > 0 && last_end_ != now) return false;  // it came with a step that the members had no part in
   if (memory_ && work == Work::decode) {
@@ -66,8 +68,10 @@ bool SteadyBatch::join(Request& r, Work work, std::int64_t tokens, engine::SimTi
   models::StepWork its;
   parts_.add(r, {work, 1}, its);
   member.since = steps_;
-  member.kv_growth = *growth;
-  member.kv_bytes = its.decode.kv_bytes - static_cast<double>(steps_) * *growth;
+  member.kv_growth = growth->kv_bytes;
+  member.kv_bytes = its.decode.kv_bytes - static_cast<double>(steps_) * growth->kv_bytes;
+  member.quantised_growth = growth->quantised;
+  member.quantised = its.decode.quantised - static_cast<double>(steps_) * growth->quantised;
   member.pairs = its.decode.pairs - static_cast<double>(steps_);
   member.due = due_.push(steps_ + tokens, &r);
   enter(r, work, member);
@@ -163,6 +167,7 @@ void SteadyBatch::begin_step(models::StepWork& work) {
   work.logit_tokens += requests;
   work.decode.kv_bytes += kv_bytes_;
   work.decode.pairs += pairs_;
+  work.decode.quantised += quantised_;
   work.decode.longest_kv = std::max(work.decode.longest_kv, longest_pairs_ + static_cast<double>(steps_));
 }
 
@@ -172,6 +177,7 @@ void SteadyBatch::end_step(engine::SimTime now) {
   steps_ += 1;
   kv_bytes_ += kv_growth_;
   pairs_ += static_cast<double>(size());
+  quantised_ += quantised_growth_;
   const engine::Duration length = gap(now);
   last_end_ = now;
   if (decoding_ == 0) return;

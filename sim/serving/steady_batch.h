@@ -88,7 +88,7 @@ class SteadyBatch {
     std::uint64_t longest = 0;  // and of who attends to how much
     // What it would have read, attended to and held, in the units of the batch, in the batch's first step; and by how
     // much it reads more with each.
-    double kv_bytes = 0, pairs = 0, kv_growth = 0;
+    double kv_bytes = 0, pairs = 0, kv_growth = 0, quantised = 0, quantised_growth = 0;
     std::int64_t held = 0;
   };
 
@@ -124,6 +124,7 @@ class SteadyBatch {
   std::int64_t decoding_ = 0, drafting_ = 0, drafts_ = 0;
   double kv_growth_ = 0;             // of the coming step over the last one, all members
   double kv_bytes_ = 0, pairs_ = 0;  // of the coming step, all members; exact, whoever came and went: see KvGeometry
+  double quantised_ = 0, quantised_growth_ = 0;
   // Members by the step after which they are over, and by what they attend to, in 1024ths, of which the steps that had
   // ended when they joined are taken off, so that it is the same as long as they are members: the longest comes first.
   engine::OrderedQueue<Request*> due_;

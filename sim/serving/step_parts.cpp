@@ -41,6 +41,7 @@ void add_draft(models::StepWork& work, const KvGeometry& geometry, std::int64_t 
       geometry.compressed_read(prompt, generated, attention_time_factor) + geometry.full_read(drafted);
   const double attended = geometry.attended_compressed(prompt, generated) + static_cast<double>(drafted);
   work.decode.pairs += attended;
+  work.decode.quantised += geometry.quantised(prompt, generated);
   work.decode.longest_kv = std::max(work.decode.longest_kv, attended);
 }
 
@@ -55,6 +56,7 @@ void add_draft(models::StepWork& work, const KvGeometry& geometry, std::int64_t 
   work.verify.kv_bytes +=
       geometry.compressed_read(prompt, generated, attention_time_factor) + geometry.full_read(drafted + proposed);
   work.verify.pairs += queries * attended + queries * (queries + 1) / 2;
+  work.verify.quantised += queries * geometry.quantised(prompt, generated);
   work.logit_tokens += queries;
 }
 
@@ -70,6 +72,7 @@ void add_low_bit_decode(models::StepWork& work, const KvGeometry& geometry, std:
                                                     : geometry.compressed_read(prompt, generated) +
                                                           2 * geometry.full_read(prompt + generated);
   work.decode.pairs += q * tokens;
+  if (attention_time_factor > 0) work.decode.quantised += q * geometry.quantised(prompt, generated);
   work.decode.longest_kv = std::max(work.decode.longest_kv, tokens);
 }
 
@@ -187,10 +190,11 @@ StepParts::StepParts(const ServingConfig& config, const DecodePolicy& decode, co
       drafts_read_(drafts_read),
       attention_time_factor_(attention_time_factor(config, config.decode.compressor)) {}
 
-std::optional<double> StepParts::growth(const Request& r, Work work) const {
+std::optional<StepParts::Growth> StepParts::growth(const Request& r, Work work) const {
   if (!one_token_each_) return std::nullopt;
-  if (work == Work::draft || decoding_reads_ == KvForm::full) return geometry_.full_read(1);
-  return geometry_.compressed_read_growth(r.prompt, r.generated, attention_time_factor_);
+  if (work == Work::draft || decoding_reads_ == KvForm::full) return Growth{geometry_.full_read(1), 0};
+  const auto bytes = geometry_.compressed_read_growth(r.prompt, r.generated, attention_time_factor_);
+  return bytes ? std::optional(Growth{*bytes, geometry_.quantised_growth()}) : std::nullopt;
 }
 
 void StepParts::add(const Request& r, const StepPart& part, models::StepWork& work) const {

@@ -166,9 +166,12 @@ class StepParts {
             const models::StepTimer& timer, memory::KvForm drafts_read);
 
   void add(const Request& r, const StepPart& part, models::StepWork& work) const;
-  /// Bytes that a request that decodes or drafts in step after step, a token each, reads more each time, when it
-  /// attends to one token more. Nothing where that is not so, or not yet.
-  [[nodiscard]] std::optional<double> growth(const Request& r, Work work) const;
+  /// By what a request that decodes or drafts in step after step, a token each, reads more each time, when it attends
+  /// to one token more: bytes, and quantised tokens. Nothing where that is not so, or not yet.
+  struct Growth {
+    double kv_bytes = 0, quantised = 0;
+  };
+  [[nodiscard]] std::optional<Growth> growth(const Request& r, Work work) const;
   /// Whether that may ever be so.
   [[nodiscard]] bool may_grow() const { return one_token_each_; }
   /// It decodes over compressed KV.

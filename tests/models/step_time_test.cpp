@@ -261,6 +261,31 @@ TEST(StepTime, ACapturedStepTakesALaunchMoreAndALargerOneAtLeastThatOfItsKernels
   EXPECT_DOUBLE_EQ(tiny_timer(p).time(StepWork{}).total_s, 0);
 }
 
+TEST(StepTime, QuantisedKvIsUnpackedByEveryQueryHeadAndWalkedTokenByToken) {
+  KernelProfile p = ideal_profile();
+  GpuSpec gpu = tiny_gpu();
+  gpu.multiprocessors.value = 2;
+  const auto seconds = [&](const StepWork& work) {
+    return StepTimer(gpu, tiny_link(), p, tiny_model(), 1).time(work).total_s;
+  };
+  StepWork whole = one_decode(160, 10), quantised = whole;
+  quantised.decode.quantised = 10;
+  const double reading_s = seconds(whole);
+  EXPECT_DOUBLE_EQ(seconds(quantised), reading_s) << "nobody says that it takes time";
+  p.quantised = QuantisedKernel{};
+  p.quantised->layer_s.value = 3;
+  EXPECT_DOUBLE_EQ(seconds(quantised), reading_s + 3);
+  EXPECT_DOUBLE_EQ(seconds(whole), reading_s);
+  p.quantised->elements_per_s.value = 8;  // 10 tokens x 4 heads x 2 x 2 elements, by two multiprocessors
+  EXPECT_DOUBLE_EQ(seconds(quantised), reading_s + 3 + 10);
+  p.quantised->token_s.value = 0.5;
+  EXPECT_DOUBLE_EQ(seconds(quantised), reading_s + 3 + 10) << "the longer of the two";
+  p.quantised->token_s.value = 2;
+  EXPECT_DOUBLE_EQ(seconds(quantised), reading_s + 3 + 20);
+  quantised.decode.longest_kv = 20;
+  EXPECT_DOUBLE_EQ(seconds(quantised), reading_s + 3 + 40);
+}
+
 TEST(StepTime, AStepWithAChunkIsLaunchedKernelByKernelWhereOnlyDecodingIsCaptured) {
   KernelProfile p = ideal_profile();
   p.captured_tokens = 100;

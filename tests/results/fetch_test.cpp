@@ -118,7 +118,7 @@ TEST(FetchProvenance, LeavesOutWhatTheProfileReplaces) {
     sets.insert(sets.end(), more.begin(), more.end());
     const auto list = results::provenance_of(small_scenario(sets));
     return std::any_of(list.begin(), list.end(),
-                       [](const results::Provenance& p) { return p.figure == "compressor.attention_time_factor"; });
+                       [](const results::Provenance& p) { return p.figure == "profile.quantised.layer"; });
   };
   EXPECT_TRUE(listed({}));
   EXPECT_FALSE(listed({"cluster.gpu.profile=a6000-pytorch-eager"}));

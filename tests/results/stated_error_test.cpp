@@ -56,6 +56,22 @@ TEST(HowSure, SaysWhatNobodyMeasured) {
   EXPECT_TRUE(any_has(how_sure(small_scenario({})), "No such point has draft_verify"));
 }
 
+TEST(HowSure, GivesAnIntervalToKernelsOverQuantisedKv) {
+  const Sets lossy = together(kPlain, {"decode={policy: lossy, compressor: kivi-2bit}", "schedule.policy=fcfs"});
+  EXPECT_TRUE(any_has(how_sure(small_scenario(lossy)), "Nobody measured attention over the KV of kivi-2bit"));
+  EXPECT_FALSE(any_has(how_sure(small_scenario(kPlain)), "over the KV of"));
+  const Sets fit = together(lossy, {"decode.compressor=turboquant-k8v4", "schedule.engine=vllm"});
+  EXPECT_TRUE(any_has(how_sure(small_scenario(fit)), "A fit says what attention takes over the KV of turboquant-k8v4"));
+  // Half of each iteration is attention over it, which may take from nothing to twice as long.
+  Outcome o = run_of({}, 0.01);
+  o.scenario = small_scenario(together(lossy, {"cluster.gpu.profile.quantised={layer: 1 ms, low: 0, high: 2}"}));
+  serving::Measurements& m = o.result.measured;
+  m.iteration_s.add(2e-3 * static_cast<double>(o.scenario.serving.model.layers));
+  m.drafting_request_iterations = 1;
+  m.kv_reserved_mean_bytes = 1e6;
+  EXPECT_TRUE(any_has(how_sure({o}), "0.5 to 1.5 of the predicted mean iteration")) << how_sure({o}).back();
+}
+
 TEST(HowSure, CallsAlternativesEvenThatAreCloserThanTheErrorOfTheirRatio) {
   const double apart =
       even_below(planner::StatedErrors::built_in(), &planner::FigureErrors::tpot, results::kErrorConfidence);

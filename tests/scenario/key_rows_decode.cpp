@@ -53,6 +53,7 @@ std::vector<KeyRow> compressor_rows() {
       {kCompressor + ".group_size", kQuantised, "32", "64"},
       {kCompressor + ".residual_tokens", kQuantised, "128", "1024"},
       {kCompressor + ".sink_tokens", kQuantised, "0", "1024"},
+      {kCompressor + ".whole_layers", kQuantised, "0", "4"},
       {kCompressor + ".compress_rate", recomputed(), "500 GB/s", "50 GB/s"},
       {kCompressor + ".decompress_rate", with_pools({"dispatch.paths=[P1_stateless]"}), "500 GB/s", "5 GB/s"},
       {kCompressor + ".attention_time_factor", {}, "1", "2"},

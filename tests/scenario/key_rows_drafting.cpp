@@ -117,6 +117,7 @@ void add_sparse(std::vector<KeyRow>& rows) {
                   {selection + ".group_size", sparse(), "0", "64", Effect::none_yet},
                   {selection + ".residual_tokens", sparse(), "0", "1024"},
                   {selection + ".sink_tokens", sparse(), "0", "1024"},
+                  {selection + ".whole_layers", sparse(), "0", "4"},
                   {selection + ".compress_rate", sparse(), "500 GB/s", "50 GB/s", Effect::none_yet},
                   {selection + ".decompress_rate", sparse(), "500 GB/s", "50 GB/s", Effect::none_yet},
                   {selection + ".attention_time_factor", sparse(), "1", "2"},

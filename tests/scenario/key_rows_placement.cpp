@@ -73,6 +73,7 @@ void add_compressor(std::vector<KeyRow>& rows, const Place& place) {
   add("group_size", "group_size: 32", "group_size: 64", of_quantisers);
   add("residual_tokens", "residual_tokens: 0", "residual_tokens: 128", Effect::none_yet);
   add("sink_tokens", "sink_tokens: 0", "sink_tokens: 128", Effect::none_yet);
+  add("whole_layers", "whole_layers: 0", "whole_layers: 4", Effect::none_yet);
   add("compress_rate", "compress_rate: 50 GB/s", "compress_rate: 0.05 GB/s", Effect::measured);
   add("decompress_rate", "decompress_rate: 50 GB/s", "decompress_rate: 1 GB/s", of_quantisers);
   add("attention_time_factor", "attention_time_factor: 1", "attention_time_factor: 2", Effect::none_yet);

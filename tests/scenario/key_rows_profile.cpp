@@ -13,6 +13,8 @@ const Sets kSlowWrites = {kProfile + "=h100-vllm", "cluster.host.link.write=0.1 
 const Sets kRoofline = {kProfile + "=datasheet-generic"};
 const Sets kFull = {kProfile + "=datasheet-generic", "decode.policy=full_kv", "schedule.policy=fcfs"};
 
+const Sets kQuantised = {"decode={policy: lossy, compressor: kivi-4bit}", "schedule.policy=fcfs"};
+
 /// Llama 3.2 1B proposes tokens, every step verifies them.
 Sets drafting(Sets more = {}) {
   more.insert(more.begin(), {"decode={policy: drafter, drafter: {type: llama-3.2-1b}}", "schedule.policy=fcfs"});
@@ -137,6 +139,12 @@ std::vector<KeyRow> profile_rows() {
       {kProfile + ".drafts.round", drafting(), "0 us", "2 ms"},
       {kProfile + ".drafts.request", drafting(), "0 us", "2 ms"},
       {kProfile + ".drafts.layer", drafting(), "0 us", "2 ms"},
+      {kProfile + ".quantised.compressor", kQuantised, "one", "two", Effect::shown},
+      {kProfile + ".quantised.layer", kQuantised, "0 us", "2 ms"},
+      {kProfile + ".quantised.token", kQuantised, "0 us", "1 us"},
+      {kProfile + ".quantised.elements_per_s", kQuantised, "1e9", "1e7"},
+      {kProfile + ".quantised.low", kQuantised, "0", "0.5", Effect::reported},
+      {kProfile + ".quantised.high", kQuantised, "1", "2", Effect::reported},
       {kProfile + ".iteration_overhead", kNamed, "0.5 ms", "1 ms"},
   };
   add_compression(rows);

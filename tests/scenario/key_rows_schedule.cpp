@@ -64,6 +64,16 @@ std::vector<KeyRow> engine_memory_rows() {
        "2 GiB"}};
 }
 
+/// The same over KIVI at 4 bits.
+std::vector<std::string> quantising_engine() {
+  return engine({"decode={policy: lossy, compressor: kivi-4bit}"});
+}
+
+/// Its one kernel over quantised KV.
+std::string kernel(const std::string& keys) {
+  return "schedule.engine.quantised=[{" + keys + "}]";
+}
+
 }  // namespace
 
 std::vector<KeyRow> schedule_rows() {
@@ -115,6 +125,16 @@ std::vector<KeyRow> schedule_rows() {
       {"schedule.engine.drafts.round", drafting_engine(), "0 us", "2 ms"},
       {"schedule.engine.drafts.request", drafting_engine(), "0 us", "2 ms"},
       {"schedule.engine.drafts.layer", drafting_engine(), "0 us", "2 ms"},
+      {"schedule.engine.quantised[].compressor", quantising_engine(), kernel("compressor: kivi-4bit, layer: 2 ms"),
+       kernel("compressor: other, layer: 2 ms")},
+      {"schedule.engine.quantised[].layer", quantising_engine(), kernel("layer: 0 us"), kernel("layer: 2 ms")},
+      {"schedule.engine.quantised[].token", quantising_engine(), kernel("token: 0 us"), kernel("token: 1 us")},
+      {"schedule.engine.quantised[].elements_per_s", quantising_engine(), kernel("elements_per_s: 1e9"),
+       kernel("elements_per_s: 1e7")},
+      {"schedule.engine.quantised[].low", quantising_engine(), kernel("layer: 1 us, low: 0"),
+       kernel("layer: 1 us, low: 0.5"), Effect::reported},
+      {"schedule.engine.quantised[].high", quantising_engine(), kernel("layer: 1 us, high: 2"),
+       kernel("layer: 1 us, high: 3"), Effect::reported},
       {"run.duration", {}, "2 s", "3 s"},
       {"run.warmup", {"run.duration=3 s"}, "0 s", "1 s"},
       {"run.seed", {}, "1", "2"},

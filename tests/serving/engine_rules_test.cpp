@@ -1,4 +1,5 @@
 // How prompts and decoding share iterations, what is reserved at admission, and engines that say both.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "models/catalogue/catalogue.h"
@@ -241,6 +242,45 @@ TEST(Engine, SaysWhatDraftingCostsUnlessTheProfileDoes) {
       small_scenario({"prefill=recompute", kDrafter, "schedule={policy: fcfs, engine: sglang}"}), "h200", 1);
   EXPECT_EQ(other.serving.cluster.profile.drafts->layer_s.value, sglang.layer_s.value);
   EXPECT_TRUE(other.serving.cluster.profile.launch.by_requests);
+}
+
+TEST(Engine, SaysWhatAttentionOverQuantisedKvTakesUnlessTheProfileDoes) {
+  const auto profile = [](const char* compressor, std::vector<std::string> more) {
+    more.insert(more.begin(), {"prefill=recompute", "schedule={policy: fcfs}",
+                               fmt::format("decode={{policy: lossy, compressor: {}}}", compressor)});
+    return small_scenario(more).serving.cluster.profile;
+  };
+  using schema::SourceKind;
+  const models::QuantisedKernel measured = *profile("turboquant-k8v4", {"schedule.engine=vllm"}).quantised;
+  EXPECT_EQ(measured.compressor, "turboquant-k8v4");
+  EXPECT_EQ(measured.layer_s.source.kind, SourceKind::measurement);
+  const models::QuantisedKernel changed =
+      *profile("{base: turboquant-k8v4, group_size: 64}", {"schedule.engine=vllm-0.16"}).quantised;
+  EXPECT_EQ(changed.compressor, "turboquant-k8v4") << "its kernel is still that one";
+  const models::QuantisedKernel elsewhere = *profile("turboquant-k8v4", {"schedule.engine=sglang"}).quantised;
+  EXPECT_EQ(elsewhere.layer_s.value, measured.layer_s.value);
+  EXPECT_EQ(elsewhere.layer_s.source.kind, SourceKind::assumption);
+  const models::QuantisedKernel nobodys = *profile("kivi-2bit", {"schedule.engine=vllm"}).quantised;
+  EXPECT_EQ(nobodys.compressor, "");
+  EXPECT_EQ(nobodys.layer_s.source.kind, SourceKind::assumption);
+  EXPECT_LT(nobodys.low, nobodys.high);
+  EXPECT_FALSE(profile("fast-kvzip, keep_ratio: 0.5", {"schedule.engine=vllm"}).quantised) << "kept tokens are whole";
+  EXPECT_FALSE(profile("kivi-2bit", {"cluster.gpu.profile=a6000-pytorch-eager"}).quantised) << "measured there";
+  EXPECT_EQ(profile("kivi-2bit", {"cluster.gpu.profile.quantised={layer: 1 us}"}).quantised->layer_s.value, 1e-6);
+}
+
+TEST(Engine, ReadsFp8KvByFormsOfBf16WhereThereAreNoOthers) {
+  const auto forms = [](const char* width) {
+    return small_scenario({"prefill=recompute", "decode={policy: full_kv}", "schedule={policy: fcfs}",
+                           "cluster.gpu.profile=rtx-4090-vllm", width})
+        .serving.cluster.profile.fitted;
+  };
+  EXPECT_EQ(forms("model.kv_bytes_per_element=2").decode_attention.size(), 1U);
+  const models::FittedForms fp8 = forms("model.kv_bytes_per_element=1");
+  ASSERT_EQ(fp8.decode_attention.size(), 2U);
+  EXPECT_EQ(fp8.decode_attention[1].kv, models::NumberFormat::fp8);
+  EXPECT_EQ(fp8.decode_attention[1].source.kind, schema::SourceKind::assumption);
+  EXPECT_LT(fp8.prefill_attention[1].efficiency, fp8.prefill_attention[0].efficiency);
 }
 
 /// Prompts of 16,000 tokens that take 160 s each to tokenise.

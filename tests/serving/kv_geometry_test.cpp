@@ -47,6 +47,24 @@ TEST(KvGeometry, FullReservationsAreWholeBlocks) {
   EXPECT_EQ(g.full_reservation(17), 2 * 16 * 1024);
 }
 
+TEST(KvGeometry, LayersThatStayWholeTakeTheirShareOfTheRatio) {
+  models::CompressorSpec c = two_bit();
+  const double ratio = KvGeometry(tiny_model(), 1, c, 1, 16).ratio();
+  c.whole_layers = 1;  // of two
+  EXPECT_DOUBLE_EQ(KvGeometry(tiny_model(), 1, c, 1, 16).ratio(), 0.5 + ratio / 2);
+  c.whole_layers = 4;
+  EXPECT_DOUBLE_EQ(KvGeometry(tiny_model(), 1, c, 1, 16).ratio(), 1);
+}
+
+TEST(KvGeometry, CountsTheTokensWhoseElementsAreQuantised) {
+  const KvGeometry g(tiny_model(), 1, two_bit(), 1, 16);
+  EXPECT_EQ(g.quantised(1000, 24), 1024 - 128) << "the latest are whole";
+  EXPECT_EQ(g.quantised(100, 0), 0);
+  EXPECT_EQ(g.quantised_growth(), 1);
+  EXPECT_EQ(g.with_low_bit_copy(0).quantised(1000, 24), 1024) << "the copy has all of them";
+  EXPECT_EQ(KvGeometry(tiny_model(), 1, dropping(), 0.5, 16).quantised(1000, 24), 0);
+}
+
 /// Of the same model, one of the two layers with a window of 100 tokens: 512 bytes of a token in each.
 models::LlmSpec windowed_model() {
   models::LlmSpec m = tiny_model();

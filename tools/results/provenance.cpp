@@ -137,7 +137,14 @@ void add_compressor(Collector& out, const serving::ServingConfig& config, const 
   const models::CompressorSpec& c = own.compressor;
   const bool selects = decode.keeps_full && config.decode.sparse && config.decode.sparse->selection;
   const std::string role = selects ? "sparse.selection" : "compressor";
-  if (!serving::profile_times_few_bits(config.cluster, c)) {
+  const auto& kernel = config.cluster.profile.quantised;
+  if (kernel && !selects) {
+    out.add("profile.quantised.layer", Dimension::time, kernel->layer_s);
+    if (kernel->token_s.value > 0) out.add("profile.quantised.token", Dimension::time, kernel->token_s);
+    if (kernel->elements_per_s.value > 0) {
+      out.add("profile.quantised.elements_per_s", Dimension::number, kernel->elements_per_s);
+    }
+  } else if (!serving::profile_times_few_bits(config.cluster, c)) {
     out.add(role + ".attention_time_factor", Dimension::number, c.attention_time_factor);
   }
   if (!decode.keeps_full) out.add(role + ".compress", Dimension::bandwidth, c.compress_bytes_per_s);
@@ -220,7 +227,7 @@ void add_rules(Collector& out, const std::string& of, const schema::ConfigNode& 
 void add_engine(Collector& out, const models::EngineSpec& engine) {
   schema::ConfigNode rules = models::engine_schema().dump(engine);
   // Drafts and memory are listed where something drafts, and where memory decides.
-  for (const char* key : {"name", "description", "drafts", "memory"}) rules.erase(key);
+  for (const char* key : {"name", "description", "drafts", "quantised", "memory"}) rules.erase(key);
   add_rules(out, "engine." + engine.name, rules);
 }
 

@@ -9,6 +9,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/kernels/step_time.h"
+#include "sim/serving/decode_policy.h"
+#include "sim/serving/kv_geometry.h"
 #include "tools/results/comparison.h"
 #include "tools/results/metrics.h"
 #include "tools/results/numbers.h"
@@ -135,6 +138,43 @@ std::vector<std::string> not_measured(const scenario::Scenario& scenario) {
   return all;
 }
 
+namespace {
+
+/// The shares of the predicted iteration that its part of attention over quantised KV may make it: of a run, by what
+/// its requests held and its mean iteration.
+ErrorInterval quantised_interval(const serving::ServingConfig& c, const serving::Measurements& m) {
+  const models::QuantisedKernel& kernel = *c.cluster.profile.quantised;
+  const double iteration_s = m.iteration_s.mean();
+  const serving::KvGeometry geometry = serving::configured_geometry(c);
+  models::StepWork work;
+  work.decode.query_tokens =
+      static_cast<double>(m.drafting_request_iterations) / static_cast<double>(m.iteration_s.count());
+  work.decode.quantised =
+      (m.kv_reserved_mean_bytes - m.kv_streaming_mean_bytes) / (geometry.token_bytes() * geometry.ratio());
+  const models::StepTimer timer(c.cluster.gpu, serving::interconnect(c.cluster), c.cluster.profile, c.model,
+                                c.cluster.parallel);
+  const double share = std::min(timer.quantised_s(work) / iteration_s, 1.0);
+  return {1 - share * (1 - kernel.low), 1, 1 + share * (kernel.high - 1)};
+}
+
+/// What is not known of attention over quantised KV; empty where the scenario reads none, or its profile measured it.
+std::string quantised_words(const scenario::Scenario& scenario, const serving::Measurements& m) {
+  const serving::ServingConfig& c = scenario.serving;
+  const auto& kernel = c.cluster.profile.quantised;
+  const serving::DecodePolicy& decode = *serving::find_decode_policy(c.decode.policy);
+  if (!kernel || !(kernel->low < kernel->high) || !(decode.reads_compressed || decode.low_bit_copy)) return {};
+  const bool fit = kernel->layer_s.source.kind == schema::SourceKind::measurement;
+  std::string words =
+      fmt::format("{} {}: attention over its KV may take {} to {} of the time that is {} for it beside reading",
+                  fit ? "A fit says what attention takes over the KV of" : "Nobody measured attention over the KV of",
+                  c.decode.compressor.name, figure(kernel->low), figure(kernel->high), fit ? "said" : "assumed");
+  if (m.iteration_s.count() == 0 || m.drafting_request_iterations == 0) return words;
+  return words + fmt::format(", which makes {}",
+                             interval_words(quantised_interval(c, m), "mean iteration, beside other errors"));
+}
+
+}  // namespace
+
 std::vector<std::string> how_sure(const scenario::Scenario& scenario) {
   return how_sure(scenario, serving::Measurements{});
 }
@@ -142,6 +182,7 @@ std::vector<std::string> how_sure(const scenario::Scenario& scenario) {
 std::vector<std::string> how_sure(const scenario::Scenario& scenario, const serving::Measurements& measured) {
   std::vector<std::string> lines{error_words(error_of(scenario, measured))};
   if (const auto unknown = not_measured(scenario); !unknown.empty()) lines.push_back(unknown_words(unknown));
+  if (std::string words = quantised_words(scenario, measured); !words.empty()) lines.push_back(std::move(words));
   return lines;
 }
 
@@ -153,6 +194,7 @@ std::vector<std::string> how_sure(const std::vector<Outcome>& outcomes) {
   for (const Outcome& o : outcomes) {
     add(lines, error_words(error_of(o)));
     for (std::string& what : not_measured(o.scenario)) add(unknown, std::move(what));
+    add(lines, quantised_words(o.scenario, o.result.measured));
   }
   if (!unknown.empty()) lines.push_back(unknown_words(unknown));
   if (outcomes.size() > 1) {

@@ -49,6 +49,7 @@ models::AttentionWork with_one_more(models::AttentionWork part) {
   const double requests = part.requests > 0 ? part.requests : part.query_tokens;
   part.pairs *= (part.query_tokens + requests) / part.query_tokens;
   part.unattended *= (part.query_tokens + requests) / part.query_tokens;
+  part.quantised *= (part.query_tokens + requests) / part.query_tokens;
   part.query_tokens += requests;
   part.requests = requests;
   return part;
