@@ -86,6 +86,45 @@ TEST(Quantise, GivesBackEachElementWithinHalfAStep) {
   expect_quantise_reaches_the_nearest_level<1>();
 }
 
+template <int kBits>
+void expect_channels_reach_the_nearest_level() {
+  constexpr std::size_t vectors = kChannelBlockVectors;
+  struct alignas(16) Vector {
+    Bf16 element[kHeadDim];
+  };
+  std::vector<Vector> values(vectors), back(vectors);
+  for (std::size_t i = 0; i < vectors * kHeadDim; ++i) {  // one channel is ten times as wide as the others
+    values[i / kHeadDim].element[i % kHeadDim] = to_bf16(random_value(3, i) * (i % kHeadDim == 5 ? 10.0F : 1.0F));
+  }
+  std::vector<std::uint32_t> words(vectors * Packing<kBits>::kWords, 0xdeadbeef);
+  std::vector<std::uint64_t> scales(vectors / kChannelTokens * kChannelPairs);
+  auto* scale = reinterpret_cast<std::uint32_t*>(scales.data());
+  test::run_kernel({1, 1, 1, kQuantiseThreads},
+                   [&] { quantise_channels<kBits>(values[0].element, words.data(), scale, vectors); });
+  const int blocks = static_cast<int>(vectors) * kLanesPerVector / kQuantiseThreads;
+  test::run_kernel({blocks, 1, 1, kQuantiseThreads},
+                   [&] { dequantise_by_channel<kBits>(words.data(), scale, back[0].element, vectors); });
+  for (std::size_t v = 0; v < vectors; ++v) {
+    for (std::size_t e = 0; e < kHeadDim; ++e) {
+      float low = 100, high = -100;
+      for (std::size_t t = 0; t < kChannelTokens; ++t) {
+        const float value = from_bf16(values[v / kChannelTokens * kChannelTokens + t].element[e]);
+        low = std::min(low, value);
+        high = std::max(high, value);
+      }
+      const float step = (high - low) / static_cast<float>((1 << kBits) - 1);
+      const float error = std::abs(from_bf16(values[v].element[e]) - from_bf16(back[v].element[e]));
+      ASSERT_LE(error, step / 2 + 0.01F * (high - low) + 0.01F) << kBits << " bits, vector " << v << ", channel " << e;
+    }
+  }
+}
+
+TEST(Quantise, KeysByChannelKeepAWideChannelFromTheOthers) {
+  expect_channels_reach_the_nearest_level<4>();
+  expect_channels_reach_the_nearest_level<2>();
+  expect_channels_reach_the_nearest_level<1>();
+}
+
 void expect_topk(const std::vector<float>& scores, int k) {
   std::vector<int> indices(static_cast<std::size_t>(k), -1);
   test::run_kernel({1, 1, 1, 64}, [&] { topk(scores.data(), indices.data(), static_cast<int>(scores.size()), k); });

@@ -73,10 +73,11 @@ CsvFile bench_verify_attention(Session& session) {
 
 CsvFile bench_quantised_attention(Session& session) {
   return run(session, "quantised_attention", quantised_cases(session.models, session.arguments.quick), "kv_len",
-             {"kv_bits", "group", "kv_bytes_read"}, [](CsvRow& row, const AttentionCase& c) {
+             {"kv_bits", "group", "kv_bytes_read", "key_scales"}, [](CsvRow& row, const AttentionCase& c) {
                row.add(c.kv_bits);
                row.add(c.kv_bits == 16 ? 0 : kGroup);
                row.add(kv_bytes_read(c));
+               row.add(key_scales_of(c));
              });
 }
 

@@ -43,6 +43,7 @@ void append(std::vector<AttentionCase>& to, std::vector<AttentionCase> more) {
 }
 
 constexpr std::int64_t kKilo = 1024;
+constexpr std::int64_t kScaleWord = 4;  // bytes: a scale and an offset
 
 }  // namespace
 
@@ -107,10 +108,14 @@ std::vector<AttentionCase> verify_cases(std::span<const models::LlmSpec> models,
 std::vector<AttentionCase> quantised_cases(std::span<const models::LlmSpec> models, bool quick) {
   std::vector<AttentionCase> cases;
   for (const int bits : {16, 4, 2, 1}) {  // 16 in the same run, to compare with
-    AttentionCase pattern;
-    pattern.kv_bits = bits;
-    append(cases, grid(heads(models, quick), sizes_between(1, 256, true), sizes_between(2 * kKilo, 128 * kKilo, true),
-                       pattern));
+    for (const bool by_channel : {false, true}) {
+      AttentionCase pattern;
+      pattern.kv_bits = bits;
+      pattern.keys_by_channel = by_channel;
+      if (bits == 16 && by_channel) continue;
+      append(cases, grid(heads(models, quick), sizes_between(1, 256, true), sizes_between(2 * kKilo, 128 * kKilo, true),
+                         pattern));
+    }
   }
   return cases;
 }
@@ -154,16 +159,32 @@ std::int64_t pool_bytes(const AttentionCase& c) {
   return pages_of(c) * kPageTokens * c.shape.kv_heads * kHeadDim * c.kv_bits / 8;
 }
 
-std::int64_t scale_bytes(const AttentionCase& c) {
-  constexpr std::int64_t word = 4;
-  return c.kv_bits == 16 ? 0 : pages_of(c) * kPageTokens * c.shape.kv_heads * kGroups * word;
+std::int64_t key_scale_bytes(const AttentionCase& c) {
+  if (!c.keys_by_channel) return value_scale_bytes(c);
+  return pages_of(c) * c.shape.kv_heads * kChannelWords * kScaleWord;
+}
+
+std::int64_t value_scale_bytes(const AttentionCase& c) {
+  return c.kv_bits == 16 ? 0 : pages_of(c) * kPageTokens * c.shape.kv_heads * kGroups * kScaleWord;
 }
 
 std::int64_t kv_bytes_read(const AttentionCase& c) {
   const auto lengths = lengths_of(c);
   const std::int64_t tokens = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
-  const std::int64_t scales = c.kv_bits == 16 ? 0 : kGroups * 4;
-  return 2 * tokens * c.shape.kv_heads * (kHeadDim * c.kv_bits / 8 + scales);
+  const std::int64_t vectors = 2 * tokens * (kHeadDim * c.kv_bits / 8);
+  const std::int64_t by_token = c.kv_bits == 16 ? 0 : tokens * kGroups * kScaleWord;  // of keys, or of values
+  std::int64_t of_keys = by_token;
+  if (c.keys_by_channel) {
+    of_keys = 0;
+    for (const int length : lengths) {
+      of_keys += (length + kChannelTokens - 1) / kChannelTokens * (kChannelWords * kScaleWord);
+    }
+  }
+  return c.shape.kv_heads * (vectors + of_keys + by_token);
+}
+
+std::string_view key_scales_of(const AttentionCase& c) {
+  return c.kv_bits == 16 ? "none" : c.keys_by_channel ? "channel" : "token";
 }
 
 std::vector<int> random_page_table(std::int64_t pages, std::uint64_t seed) {

@@ -19,6 +19,7 @@ constexpr int kKeyPairs = 16;   ///< of a token, per lane
 constexpr int kValuePairs = 8;  ///< of a token, per lane
 
 /// Pools of pages, [page][KV head][token][element], and the scales of quantised ones, [page][KV head][token][group].
+/// Scales of keys by channel, [page][KV head][kChannelWords], stand where the first page of their tokens is.
 struct KvPools {
   const void* keys = nullptr;
   const void* values = nullptr;
@@ -35,11 +36,12 @@ struct Bf16Format {
     Vec16 part[2];
   };
   static constexpr int kBits = 16;
+  static constexpr int kScalePages = 1;
 
   static KVSIM_BOTH int key_element(int quad, int pair) { return 32 * (pair / 4) + 8 * quad + 2 * (pair % 4); }
   static KVSIM_BOTH int value_element(int group, int pair) { return 64 * (pair / 4) + 8 * group + 2 * (pair % 4); }
-  /// `vector` counts tokens over the whole pool.
-  static KVSIM_DEVICE Raw load_key(const KvPools& pools, std::int64_t vector, int quad) {
+  /// `vector` counts tokens over the whole pool; the last argument is the first one of the pages that share scales.
+  static KVSIM_DEVICE Raw load_key(const KvPools& pools, std::int64_t vector, int quad, std::int64_t /*scales*/) {
     const Bf16* at = static_cast<const Bf16*>(pools.keys) + vector * kHeadDim;
     Raw raw;
     KVSIM_UNROLL
@@ -60,6 +62,7 @@ struct Bf16Format {
 template <int kBitsPerElement>
 struct QuantisedFormat {
   static constexpr int kBits = kBitsPerElement;
+  static constexpr int kScalePages = 1;
   using Layout = Packing<kBits>;
   static constexpr int kKeyWords = kBits;  ///< a lane's 32 elements
   static constexpr int kValueWords = kBits == 4 ? 2 : 1;
@@ -76,7 +79,7 @@ struct QuantisedFormat {
   static KVSIM_BOTH int key_element(int quad, int pair) { return 32 * quad + 2 * pair; }
   static KVSIM_BOTH int value_element(int group, int pair) { return 16 * group + 2 * pair; }
 
-  static KVSIM_DEVICE Raw load_key(const KvPools& pools, std::int64_t vector, int quad) {
+  static KVSIM_DEVICE Raw load_key(const KvPools& pools, std::int64_t vector, int quad, std::int64_t /*scales*/) {
     const std::uint32_t* at = static_cast<const std::uint32_t*>(pools.keys) + vector * Layout::kWords;
     Raw raw;
     load(raw.word, at + quad * kKeyWords);
@@ -101,7 +104,6 @@ struct QuantisedFormat {
     return dequantise_pair(Layout::levels(raw.word[word], Layout::shift_of(element)), raw.scale_offset);
   }
 
- private:
   static KVSIM_DEVICE void load(std::uint32_t (&to)[1], const std::uint32_t* from) { to[0] = from[0]; }
   static KVSIM_DEVICE void load(std::uint32_t (&to)[2], const std::uint32_t* from) {
     const Vec8 v = load8(from);
@@ -112,6 +114,32 @@ struct QuantisedFormat {
     const Vec16 v = load16(from);
     KVSIM_UNROLL
     for (int i = 0; i < 4; ++i) to[i] = v.word[i];
+  }
+};
+
+/// The same with keys by channel, as KIVI has them; values are as above.
+template <int kBitsPerElement>
+struct ChannelFormat : QuantisedFormat<kBitsPerElement> {
+  using Base = QuantisedFormat<kBitsPerElement>;
+  using Layout = typename Base::Layout;
+  static constexpr int kScalePages = kChannelTokens / kPageTokens;
+
+  struct Raw {
+    std::uint32_t word[Base::kKeyWords];
+    const std::uint32_t* scales;  ///< of the lane's first pair
+  };
+
+  static KVSIM_DEVICE Raw load_key(const KvPools& pools, std::int64_t vector, int quad, std::int64_t scales) {
+    const std::uint32_t* at = static_cast<const std::uint32_t*>(pools.keys) + vector * Layout::kWords;
+    Raw raw;
+    Base::load(raw.word, at + quad * Base::kKeyWords);
+    raw.scales = pools.key_scales + scales / kPageTokens * kChannelWords + Base::key_element(quad, 0);
+    return raw;
+  }
+  static KVSIM_DEVICE std::uint32_t key_pair(const Raw& raw, int pair) {
+    const Vec8 both = load8(raw.scales + 2 * pair);
+    return dequantise_channels(Layout::levels(raw.word[Layout::word_of(2 * pair)], Layout::shift_of(2 * pair)),
+                               both.word[0], both.word[1]);
   }
 };
 
