@@ -71,8 +71,13 @@ void add_uneven(const TableRow& row, const Shard& /*shard*/, Readings& into) {
 }
 
 void add_verify(const TableRow& row, const Shard& /*shard*/, Readings& into) {
-  if (!whole_kv(row, into)) return;
+  const std::optional<NumberFormat> format = format_of(row.text(VariantColumns::kFormat));
+  if (format != NumberFormat::bf16 && format != NumberFormat::fp8) {
+    return refuse_word(row, "kv_dtype", row.text(VariantColumns::kFormat), "bfloat16 or fp8_e4m3", into);
+  }
   AttentionVariant v = variant_of(row);
+  v.decode.kv = *format;
+  v.bytes_read = v.decode.kv_bytes();
   v.query_tokens = row.number(VariantColumns::kOwn);
   into.samples.variants.push_back(std::move(v));
 }

@@ -115,7 +115,7 @@ auto work(const StorageSample& r) {
 }
 auto work(const AttentionVariant& r) {
   const DecodeSample& d = r.decode;
-  return std::tuple(d.shape.heads, d.shape.kv_heads, d.shape.head_dim, d.requests, d.kv_length, r.query_tokens,
+  return std::tuple(d.kv, d.shape.heads, d.shape.kv_heads, d.shape.head_dim, d.requests, d.kv_length, r.query_tokens,
                     r.longest_kv, r.kv_bits, r.keys_by_channel);
 }
 

@@ -57,7 +57,9 @@ std::optional<double> further_query_share(const std::vector<AttentionVariant>& r
   constexpr double kFew = 8;  // of more, arithmetic takes part: VerifyForm
   std::vector<double> shares;
   for (const AttentionVariant& row : rows) {
-    if (row.query_tokens <= 1 || row.query_tokens > kFew || may_hit_l2(row.bytes_read, machine)) continue;
+    if (row.decode.kv != form.kv || row.query_tokens <= 1 || row.query_tokens > kFew ||
+        may_hit_l2(row.bytes_read, machine))
+      continue;
     DecodeSample nothing = row.decode;
     nothing.kv_length = 1;
     const double one_s = predicted(form, row.decode, machine);

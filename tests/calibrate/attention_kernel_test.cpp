@@ -51,7 +51,11 @@ struct Pool {
     for (std::size_t i = 0; i < words; ++i) {
       word[i] = bits == 16 ? pack_bf16(random_value(seed, 2 * i), random_value(seed, 2 * i + 1)) : random_word(seed, i);
     }
-    if (bits == 16) return;
+    if (bits == 8) {
+      auto* byte = reinterpret_cast<std::uint8_t*>(data.data());
+      for (std::size_t i = 0; i < words * 4; ++i) byte[i] = random_e4m3(seed, i);
+    }
+    if (bits >= 8) return;
     if (by_channel) {
       scales.resize(static_cast<std::size_t>(vectors / kPageTokens) * kChannelWords);
       for (std::size_t i = 0; i < scales.size(); ++i) scales[i] = random_channel_word(seed + 1, i, bits);
@@ -70,6 +74,7 @@ void run(const Case& c, const AttentionCut& cut, AttentionArgs args) {
     if (cut.row_warps == 4) test::run_kernel(grid, [&] { attention<Format, 4>(args); });
   };
   if (c.bits == 16) with_rows(Bf16Format{});
+  if (c.bits == 8) with_rows(Fp8Format{});
   if (c.by_channel) {
     if (c.bits == 4) with_rows(ChannelFormat<4>{});
     if (c.bits == 2) with_rows(ChannelFormat<2>{});
@@ -175,7 +180,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"VerifyTilesSplitUneven", 8, 1, 9, {515, 9}, 6, 16},
                       Case{"PrefillTwoTiles", 2, 1, 40, {40}, 1, 16}, Case{"DecodeFourBit", 4, 1, 1, {50}, 1, 4},
                       Case{"DecodeTwoBit", 4, 2, 1, {50}, 1, 2}, Case{"DecodeOneBitSplit", 4, 1, 1, {520}, 2, 1},
-                      Case{"VerifyFourBit", 4, 1, 9, {40}, 1, 4},
+                      Case{"VerifyFourBit", 4, 1, 9, {40}, 1, 4}, Case{"DecodeFp8", 4, 2, 1, {50}, 1, 8},
+                      Case{"VerifyFp8Split", 4, 1, 9, {523}, 2, 8},
                       Case{"DecodeFourBitByChannel", 4, 2, 1, {50, 33}, 1, 4, true},
                       Case{"DecodeTwoBitByChannel", 4, 1, 1, {70}, 1, 2, true},
                       // A chunk may begin with the second page of those that share scales.

@@ -53,6 +53,7 @@ void expect_each_element_once() {
 
 TEST(KvFormat, LanesShareOutEveryElementOnce) {
   expect_each_element_once<Bf16Format>();
+  expect_each_element_once<Fp8Format>();
   expect_each_element_once<QuantisedFormat<4>>();
   expect_each_element_once<QuantisedFormat<2>>();
   expect_each_element_once<QuantisedFormat<1>>();
@@ -154,6 +155,19 @@ TEST(RandomData, CoarseValuesAreTheirE4m3Bits) {
     const double magnitude =
         exponent == 0 ? (bits & 7) / 8.0 * std::exp2(-6) : (1 + (bits & 7) / 8.0) * std::exp2(exponent - 7);
     EXPECT_EQ(static_cast<double>(random_coarse(5, i)), (bits & 0x80) != 0 ? -magnitude : magnitude);
+  }
+}
+
+TEST(KvFormat, E4m3IsWidenedExactlyBelowItsLeastExponentToo) {
+  for (unsigned bits = 0; bits < 256; ++bits) {
+    if ((bits & 0x7fU) == 0x7fU) continue;  // not a number
+    const int exponent = static_cast<int>((bits >> 3) & 15U);
+    const double magnitude =
+        exponent == 0 ? (bits & 7U) / 8.0 * std::exp2(-6) : (1 + (bits & 7U) / 8.0) * std::exp2(exponent - 7);
+    const std::uint32_t pair = widen_e4m3(bits | (bits ^ 0x80U) << 16);
+    const double value = (bits & 0x80U) != 0 ? -magnitude : magnitude;
+    EXPECT_EQ(static_cast<double>(from_bf16(static_cast<Bf16>(pair & 0xffffU))), value) << bits;
+    EXPECT_EQ(static_cast<double>(from_bf16(static_cast<Bf16>(pair >> 16))), -value) << bits;
   }
 }
 

@@ -516,6 +516,10 @@ TEST_F(Tables, OfAttentionOfOtherKinds) {
                     {start + "bfloat16,4,4096,0.1,8", start + "int4,4,4096,0.1,8", start + "bfloat16,4,8,0.1,64",
                      "h100,kvsim,1,x,30,8,128,bfloat16,4,4096,0.1,8"}),
             (std::vector<int>{3, 4, 5}));
+  EXPECT_TRUE(refused(columns + "query_tokens", {start + "fp8_e4m3,4,4096,0.1,8"}).empty());
+  ASSERT_EQ(readings_.samples.variants.size(), 1U);
+  EXPECT_EQ(readings_.samples.variants[0].decode.kv, NumberFormat::fp8);
+  EXPECT_EQ(readings_.samples.variants[0].bytes_read, 4.0 * 4096 * 2 * 8 * 128);
   EXPECT_EQ(refused(columns + "lengths,longest_kv_len",
                     {start + "bfloat16,4,4096,0.1,spread,8190", start + "bfloat16,4,4096,0.1,spread,100"}),
             (std::vector<int>{3}));

@@ -57,6 +57,9 @@ void launch_attention(const AttentionArgs& args, const AttentionCut& cut, int se
     case 1:
       launch_bits<1>(args, cut, kv.keys_by_channel, grid, stream);
       break;
+    case 8:
+      launch<Fp8Format>(args, cut, grid, stream);
+      break;
     default:
       launch<Bf16Format>(args, cut, grid, stream);
       break;

@@ -43,6 +43,10 @@ bool RandomPools::prepare(const AttentionCase& c) {
       fill_values(reinterpret_cast<std::uint16_t*>(data.get()), data.size() / 2, seed, stream);
       return;
     }
+    if (bits == 8) {
+      fill_e4m3(reinterpret_cast<std::uint8_t*>(data.get()), data.size(), seed, stream);
+      return;
+    }
     fill_words(reinterpret_cast<std::uint32_t*>(data.get()), data.size() / 4, seed, stream);
     if (scale.size() > 0) fill_scales(scale.get(), scale.size(), seed + 1, bits, by_channel, stream);
   };

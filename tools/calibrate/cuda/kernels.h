@@ -43,7 +43,7 @@ void hold(const Stream& stream);
 
 /// How KV is held.
 struct KvBits {
-  int bits = 16;                 ///< an element: 16, 4, 2 or 1
+  int bits = 16;                 ///< an element: 16, 8 (e4m3), 4, 2 or 1
   bool keys_by_channel = false;  ///< scales of keys of few bits; else by token
 };
 

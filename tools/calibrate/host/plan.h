@@ -34,7 +34,7 @@ struct AttentionCase {
   int batch = 1;
   int kv_len = 1024;  ///< tokens of KV, query tokens included; their mean where lengths differ
   int query_tokens = 1;
-  int kv_bits = 16;
+  int kv_bits = 16;              ///< 8: e4m3
   bool keys_by_channel = false;  ///< of few bits: scales of keys, as KIVI has them; else by token
   Lengths lengths = Lengths::equal;
 };
@@ -60,7 +60,10 @@ std::int64_t value_scale_bytes(const AttentionCase& c);
 /// Bytes of KV that the kernel has to read: whole vectors of both pools, and scales.
 std::int64_t kv_bytes_read(const AttentionCase& c);
 
-/// How keys of few bits are scaled, as tables name it: channel, token; none of 16 bits.
+/// The format of the KV, as tables name it: bfloat16, fp8_e4m3, int4 and so on.
+std::string kv_dtype_of(const AttentionCase& c);
+
+/// How keys of few bits are scaled, as tables name it: channel, token; none of 8 and 16 bits.
 std::string_view key_scales_of(const AttentionCase& c);
 
 /// Powers of two from `low` to `high`, or of four with `coarse`, and always `high`.

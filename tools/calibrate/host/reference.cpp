@@ -77,6 +77,8 @@ float pool_element(std::uint64_t seed, std::int64_t vector, int element, int bit
       return quantised_element<2>(seed, vector, element);
     case 1:
       return quantised_element<1>(seed, vector, element);
+    case 8:
+      return random_coarse(seed, static_cast<std::uint64_t>(vector * kHeadDim + element));
     default:
       return random_value(seed, static_cast<std::uint64_t>(vector * kHeadDim + element));
   }

@@ -58,6 +58,58 @@ struct Bf16Format {
   }
 };
 
+/// Two e4m3 numbers, in the low bytes of the halves of a word, as a pair of bf16. Sign, exponent and mantissa move to
+/// their places; the exponents' biases differ by 120. Numbers below the least exponent come out right, too.
+KVSIM_DEVICE std::uint32_t widen_e4m3(std::uint32_t bytes) {
+  const std::uint32_t moved = ((bytes & 0x00800080U) << 8) | ((bytes & 0x007f007fU) << 4);
+#ifdef __CUDA_ARCH__
+  const std::uint32_t bias_word = 0x7b807b80U;  // 2^120 in bf16, twice
+  __nv_bfloat162 value, bias;
+  memcpy(&value, &moved, sizeof value);
+  memcpy(&bias, &bias_word, sizeof bias);
+  const __nv_bfloat162 result = __hmul2(value, bias);
+  std::uint32_t word = 0;
+  memcpy(&word, &result, sizeof word);
+  return word;
+#else
+  constexpr float kBias = 0x1p120F;
+  return pack_bf16(from_bf16(static_cast<Bf16>(moved & 0xffffU)) * kBias,
+                   from_bf16(static_cast<Bf16>(moved >> 16)) * kBias);
+#endif
+}
+
+/// Eight bits an element, e4m3 with one scale for all, which costs a kernel nothing.
+struct Fp8Format {
+  struct Raw {
+    Vec16 part[2];
+  };
+  struct RawValue {
+    Vec16 part;
+  };
+  static constexpr int kBits = 8;
+  static constexpr int kScalePages = 1;
+
+  static KVSIM_BOTH int key_element(int quad, int pair) { return 64 * (pair / 8) + 16 * quad + 2 * (pair % 8); }
+  static KVSIM_BOTH int value_element(int group, int pair) { return 16 * group + 2 * pair; }
+  static KVSIM_DEVICE Raw load_key(const KvPools& pools, std::int64_t vector, int quad, std::int64_t /*scales*/) {
+    const std::uint8_t* at = static_cast<const std::uint8_t*>(pools.keys) + vector * kHeadDim;
+    return {{load16(at + 16 * quad), load16(at + 64 + 16 * quad)}};
+  }
+  static KVSIM_DEVICE RawValue load_value(const KvPools& pools, std::int64_t vector, int group) {
+    return {load16(static_cast<const std::uint8_t*>(pools.values) + vector * kHeadDim + 16 * group)};
+  }
+  static KVSIM_DEVICE std::uint32_t key_pair(const Raw& raw, int pair) { return pair_of(raw.part[pair / 8], pair % 8); }
+  static KVSIM_DEVICE std::uint32_t value_pair(const RawValue& raw, int /*group*/, int pair) {
+    return pair_of(raw.part, pair);
+  }
+
+ private:
+  static KVSIM_DEVICE std::uint32_t pair_of(const Vec16& bytes, int pair) {
+    const std::uint32_t two = bytes.word[pair / 2] >> (16 * (pair % 2));
+    return widen_e4m3((two & 0xffU) | ((two & 0xff00U) << 8));
+  }
+};
+
 /// One, two or four bits an element.
 template <int kBitsPerElement>
 struct QuantisedFormat {
