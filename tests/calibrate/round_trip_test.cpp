@@ -18,6 +18,7 @@
 #include "tools/calibrate/host/output.h"
 #include "tools/calibrate/host/plan.h"
 #include "tools/calibrate/host/replay.h"
+#include "tools/calibrate/kernels/quantised.h"
 
 namespace kvsim::calibrate::KVSIM_FILE {
 namespace {
@@ -300,7 +301,7 @@ TEST_F(RoundTrip, VerificationFiveTimesSlowerReachesThePlanAndTheSimulator) {
   EXPECT_NEAR(slow.attention_s / once.attention_s, 5, 0.25);
   EXPECT_LT(slow.plan.throughput_tokens_per_s, 0.9 * once.plan.throughput_tokens_per_s);
   EXPECT_GT(slow.plan.x, once.plan.x) << "more drafts for each verification";
-  EXPECT_LT(slow.simulated_tokens_per_s, 0.9 * once.simulated_tokens_per_s);
+  EXPECT_LT(slow.simulated_tokens_per_s, 0.97 * once.simulated_tokens_per_s) << "reloads hide a part of it";
 }
 
 }  // namespace
