@@ -46,6 +46,7 @@ class Calibrator {
   void run(Calibration& result) {
     result_ = &result;
     describe_machine();
+    note_states();
     fit_roofline(samples_, machine_, reference("roofline"), options_.before_step, result.profile);
     for (const NumberFormat format : kWeightFormats) {
       if (!wait_for_launch(samples_.linear, format)) fit_linear(format);
@@ -54,11 +55,13 @@ class Calibrator {
     prepare_blocks();
     for (const NumberFormat format : kKvFormats) {
       fit_decode(format, false);
+      fit_verify(format);
       fit_tiled({.kv = format});
       fit_tiled({.kv = format, .mixed = true});
       fit_decode(format, true);
       fit_tiled({.kv = format, .latent = true});
     }
+    fit_low_bit();
     samples_.linear_blocks = linear_blocks(latents_, samples_, result.profile.fitted, machine_);
     for (const NumberFormat format : kWeightFormats) {
       if (wait_for_launch(samples_.linear, format)) fit_linear(format);
@@ -93,9 +96,30 @@ class Calibrator {
          samples_.latent_prefill);
   }
 
+  /// Warns of benchmarks during which the GPU was held back or shared, and marks what is fitted here by it.
+  void note_states() {
+    std::vector<std::string> throttled;
+    for (const DeviceStateSample& s : samples_.device.states) {
+      if (s.throttled_share > 0) {
+        throttled.push_back(s.benchmark);
+        std::string clocks = fmt::format("SM clock {:.0f} MHz", s.sm_clock_mhz);
+        if (s.most_sm_clock_mhz > 0) clocks += fmt::format(" of {:.0f}", s.most_sm_clock_mhz);
+        result_->warnings.push_back(
+            fmt::format("{}: the GPU throttled ({}) for {:.0f} % of the time, {}; its times "
+                        "are slower than those of a card that does not",
+                        s.benchmark, s.throttled_by, 100 * s.throttled_share, clocks));
+      }
+      if (s.other_processes > 0) {
+        result_->warnings.push_back(
+            fmt::format("{}: {:.0f} other processes computed on the GPU", s.benchmark, s.other_processes));
+      }
+    }
+    if (!throttled.empty()) throttled_ = fmt::format(", the GPU throttled in {}", fmt::join(throttled, " and "));
+  }
+
   /// What stands beside a figure.
   [[nodiscard]] std::string reference(const std::string& operation) const {
-    std::string text = fmt::format("fit to {}", options_.data);
+    std::string text = fmt::format("fit to {}{}", options_.data, throttled_);
     if (!versions_.empty()) text += fmt::format(", {}", fmt::join(versions_, ", "));
     return text + fmt::format(", {}", operation);
   }
@@ -227,6 +251,57 @@ class Calibrator {
     result_->operators.push_back(std::move(report));
   }
 
+  /// Several query tokens, on top of decode attention.
+  void fit_verify(NumberFormat format) {
+    const DecodeForm* decode = form_for(result_->profile.fitted.decode_attention, &DecodeForm::kv, format);
+    const std::vector<AttentionVariant> rows = verify_rows(samples_.variants, format);
+    if (decode == nullptr || rows.empty()) return;
+    const VerifyKind kind = best_block(rows, {.kv = format}, *decode, machine_, options_.before_step);
+    OperatorReport report;
+    const auto found =
+        fit_operator("verification attention", word(format), stoppable(verify_problem(rows, kind, *decode, machine_)),
+                     models_.attention, report);
+    if (!found) return;
+    report.values.push_back({"block_rows", kind.block_rows, false});
+    VerifyForm form = verify_form(kind, found->values);
+    for (const AttentionVariant& row : rows) form.valid_to = std::max(form.valid_to, row.query_tokens);
+    form.source = {schema::SourceKind::measurement,
+                   reference("attention of several query tokens, on top of the decode form")};
+    form.error = error_of(report);
+    result_->profile.fitted.verify_attention.push_back(std::move(form));
+    result_->operators.push_back(std::move(report));
+  }
+
+  /// Of KV in few bits, by the form of bf16 KV. Keys by channel, as KIVI's and what engines make of it, decide where
+  /// they were measured; the report has both.
+  void fit_low_bit() {
+    KernelProfile& profile = result_->profile;
+    const DecodeForm* decode = form_for(profile.fitted.decode_attention, &DecodeForm::kv, NumberFormat::bf16);
+    if (decode == nullptr) return;
+    const double bytes_per_s = profile.attention_bandwidth_efficiency.value * machine_.memory_bytes_per_s;
+    for (const bool by_channel : {false, true}) {
+      const std::vector<AttentionVariant> rows = low_bit_rows(samples_.variants, by_channel);
+      if (rows.empty()) continue;
+      OperatorReport report;
+      const auto fitted =
+          fit_operator(by_channel ? "low-bit attention, keys by channel" : "low-bit attention", "int",
+                       stoppable(low_bit_problem(rows, *decode, machine_, bytes_per_s)), models_.attention, report);
+      if (!fitted) continue;
+      const LowBitAttention found = low_bit_attention(fitted->values);
+      constexpr double kFelt = 1.005;
+      profile.low_bit = {};
+      if (most_time_factor(rows, found, bytes_per_s, machine_) > kFelt) {
+        profile.low_bit = found;
+        profile.low_bit.elements_per_s.source = {
+            schema::SourceKind::measurement,
+            reference(fmt::format("attention over KV of few bits, scales of keys by {}, by the decode form",
+                                  by_channel ? "channel" : "token"),
+                      report)};
+      }
+      result_->operators.push_back(std::move(report));
+    }
+  }
+
   [[nodiscard]] FitProblem stoppable(FitProblem problem) const {
     problem.before_step = options_.before_step;
     return problem;
@@ -347,6 +422,7 @@ class Calibrator {
   ModelShapes models_;
   const CalibrationOptions& options_;
   std::set<std::string> versions_;
+  std::string throttled_;  ///< for references; empty: it did not, or nobody looked
   Calibration* result_ = nullptr;
 };
 

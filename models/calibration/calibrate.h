@@ -71,6 +71,7 @@ struct Calibration {
   KernelProfile profile;
   std::vector<CollectiveTable> collectives;  ///< of the link between the GPUs
   std::optional<LinkSpec> host_link;  ///< to host memory, where copies or gathers were measured; what was not is 0
+  std::optional<LinkSpec> storage;    ///< of the drive, where its reads and writes were measured
   std::vector<OperatorReport> operators;
   std::vector<TableReport> tables;
   std::vector<RefusedRow> refused;   ///< of this GPU
@@ -94,8 +95,8 @@ struct Calibration {
 [[nodiscard]] bool has_profile(const KernelProfile& profile);
 
 /// "profiles:" and the entry below its name, where something of it was measured; "links:" with an entry "NAME-peers" on
-/// top of the GPU's own peer link, where collectives were, and "NAME-host" on top of its host link, where host copies
-/// or gathers were. Numbers have 4 significant digits, times their units.
+/// top of the GPU's own peer link, where collectives were, "NAME-host" on top of its host link, where host copies
+/// or gathers were, and "NAME-storage", where a drive was. Numbers have 4 significant digits, times their units.
 [[nodiscard]] std::string catalogue_yaml(const Calibration& calibration, const GpuSpec& gpu);
 
 }  // namespace kvsim::models

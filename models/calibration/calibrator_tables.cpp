@@ -35,7 +35,8 @@ struct VariantColumns {
     kLength,
     kTime,
     kOwn,
-    kSecondOwn
+    kSecondOwn,
+    kThirdOwn
   };
 };
 
@@ -70,8 +71,13 @@ void add_uneven(const TableRow& row, const Shard& /*shard*/, Readings& into) {
 }
 
 void add_verify(const TableRow& row, const Shard& /*shard*/, Readings& into) {
-  if (!whole_kv(row, into)) return;
+  const std::optional<NumberFormat> format = format_of(row.text(VariantColumns::kFormat));
+  if (format != NumberFormat::bf16 && format != NumberFormat::fp8) {
+    return refuse_word(row, "kv_dtype", row.text(VariantColumns::kFormat), "bfloat16 or fp8_e4m3", into);
+  }
   AttentionVariant v = variant_of(row);
+  v.decode.kv = *format;
+  v.bytes_read = v.decode.kv_bytes();
   v.query_tokens = row.number(VariantColumns::kOwn);
   into.samples.variants.push_back(std::move(v));
 }
@@ -85,6 +91,16 @@ void add_low_bit(const TableRow& row, const Shard& /*shard*/, Readings& into) {
     return;
   }
   into.samples.variants.push_back(std::move(v));
+}
+
+void add_key_scales(const TableRow& row, const Shard& shard, Readings& into) {
+  const std::string_view scales = row.text(VariantColumns::kThirdOwn);
+  if (scales != "token" && scales != "channel" && scales != "none") {
+    return refuse_word(row, "key_scales", scales, "token, channel or none", into);
+  }
+  const std::size_t before = into.samples.variants.size();
+  add_low_bit(row, shard, into);
+  if (into.samples.variants.size() > before) into.samples.variants.back().keys_by_channel = scales == "channel";
 }
 
 void add_memory(const TableRow& row, const Shard& /*shard*/, Readings& into) {
@@ -141,6 +157,27 @@ void add_quantise(const TableRow& row, const Shard& /*shard*/, Readings& into) {
   }
   into.samples.device.quantise.push_back({source_of(row), operation == "dequantise", row.number(kBits),
                                           row.number(kFull), row.number(kPacked), row.number(kTime) * kMillisecond});
+}
+
+void add_storage(const TableRow& row, const Shard& /*shard*/, Readings& into) {
+  enum Column { kGpu, kVersion, kOperation, kThreads, kBytes, kTime };
+  const std::string_view operation = row.text(kOperation);
+  if (operation != "read" && operation != "write") {
+    return refuse_word(row, "storage_operation", operation, "read or write", into);
+  }
+  into.samples.device.storage.push_back({source_of(row), operation == "write", row.number(kThreads), row.number(kBytes),
+                                         row.number(kTime) * kMillisecond});
+}
+
+void add_state(const TableRow& row, const Shard& /*shard*/, Readings& into) {
+  enum Column { kGpu, kVersion, kBenchmark, kClock, kMostClock, kShare, kBy, kOthers };
+  const double share = row.number(kShare);
+  if (!(share >= 0 && share <= 1)) {
+    return refuse_word(row, "throttled_share", row.text(kShare), "a share from 0 to 1", into);
+  }
+  into.samples.device.states.push_back({source_of(row), std::string(row.text(kBenchmark)), row.number(kClock),
+                                        row.number(kMostClock), share, std::string(row.text(kBy)),
+                                        row.number(kOthers)});
 }
 
 void add_launch(const TableRow& row, const Shard& /*shard*/, Readings& into) {

@@ -55,6 +55,7 @@ class DeviceFits {
     fit_link();
     fit_top_k();
     fit_quantising();
+    fit_storage();
     note_launches();
     note_interference();
   }
@@ -165,6 +166,33 @@ class DeviceFits {
       if (values.empty()) continue;
       link().gathers.push_back({name, {values[0] * kMicrosecond, source}, {values[1] * kGB, source}});
     }
+  }
+
+  /// Of one request alone, and of many at once: the drive's own rate, or the fixed time that each waits.
+  std::optional<double> fit_storage_way(bool write, Sourced<double>& bytes_per_s) {
+    schema::Source source;
+    const std::vector<double> values = solve(
+        write ? "writes of storage" : "reads of storage", "bytes",
+        problem_of(
+            only(samples_.storage, [write](const StorageSample& row) { return row.write == write; }),
+            {{"fixed (us)", 80, 0, 1e5}, {"of one request (GB/s)", 3, 0.01, 200}, {"of all (GB/s)", 6, 0.01, 500}},
+            [](std::span<const double> v, const StorageSample& row) {
+              return std::max(v[0] * kMicrosecond + row.bytes / (v[1] * kGB), row.threads * row.bytes / (v[2] * kGB));
+            }),
+        source);
+    if (values.empty()) return std::nullopt;
+    bytes_per_s = {values[2] * kGB, source};
+    return values[0] * kMicrosecond;
+  }
+
+  void fit_storage() {
+    LinkSpec drive;
+    drive.kind = LinkKind::storage;
+    const std::optional<double> fixed = fit_storage_way(false, drive.read_bytes_per_s);
+    if (!fixed || !fit_storage_way(true, drive.write_bytes_per_s)) return;
+    drive.latency_s = {rounded(*fixed), drive.read_bytes_per_s.source};
+    drive.setup_s = {0, {schema::SourceKind::derived, "all of a read's fixed time is its latency"}};
+    result_.storage = drive;
   }
 
   void fit_top_k() {

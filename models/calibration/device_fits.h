@@ -3,9 +3,12 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "models/calibration/calibrate.h"
+#include "models/calibration/fit_problem.h"
 #include "models/calibration/samples.h"
 
 namespace kvsim::models {
@@ -48,14 +51,36 @@ void note_overhead(const CalibrationOptions& options, Calibration& result);
 /// KernelProfile::further_query_share by rows of 2 to 8 query tokens over KV beyond L2: the median; none without such.
 [[nodiscard]] std::optional<double> further_query_share(const std::vector<AttentionVariant>& rows,
                                                         const DecodeForm& form, const Machine& machine);
-/// KernelProfile::low_bit: how many times its bytes a row of few bits takes as long as, by the form, taken for reading
-/// at `attention_bytes_per_s` and dequantising. The overlap is the power whose median rate leaves least of the rows.
-/// None without rows beyond L2, or where dequantising hides behind reading.
-[[nodiscard]] std::optional<LowBitAttention> low_bit_attention(const std::vector<AttentionVariant>& rows,
-                                                               const DecodeForm& form, const Machine& machine,
-                                                               double attention_bytes_per_s);
+/// Which kernel verifies: how many rows share a block's reading, which its rows tell.
+struct VerifyKind {
+  NumberFormat kv = NumberFormat::bf16;
+  double block_rows = 64;
+};
+/// Rows of several query tokens, over KV of that format.
+[[nodiscard]] std::vector<AttentionVariant> verify_rows(const std::vector<AttentionVariant>& rows, NumberFormat kv);
+/// VerifyForm by rows of 2 and more query tokens, on top of a decode form that was fitted before.
+[[nodiscard]] FitProblem verify_problem(const std::vector<AttentionVariant>& rows, const VerifyKind& kind,
+                                        const DecodeForm& decode, const Machine& machine);
+[[nodiscard]] VerifyForm verify_form(const VerifyKind& kind, std::span<const double> values);
+/// The rows of a block that fit best (kernel_choice.cpp). `before_step` as in FitProblem.
+[[nodiscard]] VerifyKind best_block(const std::vector<AttentionVariant>& rows, VerifyKind kind,
+                                    const DecodeForm& decode, const Machine& machine,
+                                    const std::function<void()>& before_step);
 
-/// All of these, where there are rows of them: into `form`, and into `profile` by the form of bf16 KV.
+[[nodiscard]] std::vector<AttentionVariant> low_bit_rows(const std::vector<AttentionVariant>& rows,
+                                                         bool keys_by_channel = false);
+/// KernelProfile::low_bit by all rows of few bits together: seconds of dequantising an element, and how that overlaps
+/// with reading its bytes at `attention_bytes_per_s`. So bits at which reading hides it say that it is hidden, and no
+/// more.
+[[nodiscard]] FitProblem low_bit_problem(const std::vector<AttentionVariant>& rows, const DecodeForm& form,
+                                         const Machine& machine, double attention_bytes_per_s);
+/// Rate 0: dequantising takes no time.
+[[nodiscard]] LowBitAttention low_bit_attention(std::span<const double> values);
+/// Of the rows, the most times its bytes that one takes as long as; 1: dequantising hides behind reading in all.
+[[nodiscard]] double most_time_factor(const std::vector<AttentionVariant>& rows, const LowBitAttention& found,
+                                      double attention_bytes_per_s, const Machine& machine);
+
+/// Uneven lengths into `form`, and further query tokens into `profile` by the form of bf16 KV, where there are rows.
 void fit_variants(const Samples& samples, const Machine& machine,
                   const std::function<std::string(const std::string& operation)>& reference, DecodeForm& form,
                   KernelProfile& profile);

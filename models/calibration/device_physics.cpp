@@ -61,6 +61,11 @@ std::string implied(const InterferenceSample& row, const Machine& machine) {
   return {};
 }
 
+std::string implied(const StorageSample& row, const Machine& machine) {
+  const std::string reason = bad_size({{"threads", row.threads}, {"bytes", row.bytes}});
+  return reason.empty() ? above_bandwidth(row.threads * row.bytes, row.seconds, machine) : reason;
+}
+
 std::string implied(const AttentionVariant& row, const Machine& machine) {
   const DecodeSample& d = row.decode;
   std::string reason = bad_size({{"heads", d.shape.heads},
@@ -105,10 +110,13 @@ auto work(const LaunchSample& r) {
 auto work(const InterferenceSample& r) {
   return std::tuple(r.kernel, r.to_gpu, r.kind, r.bytes);
 }
+auto work(const StorageSample& r) {
+  return std::tuple(r.write, r.threads, r.bytes);
+}
 auto work(const AttentionVariant& r) {
   const DecodeSample& d = r.decode;
-  return std::tuple(d.shape.heads, d.shape.kv_heads, d.shape.head_dim, d.requests, d.kv_length, r.query_tokens,
-                    r.longest_kv, r.kv_bits);
+  return std::tuple(d.kv, d.shape.heads, d.shape.kv_heads, d.shape.head_dim, d.requests, d.kv_length, r.query_tokens,
+                    r.longest_kv, r.kv_bits, r.keys_by_channel);
 }
 
 constexpr auto kImplied = [](const auto& row, const Machine& machine) { return implied(row, machine); };

@@ -73,6 +73,26 @@ struct InterferenceSample {
   double seconds = 0;
 };
 
+/// So many threads that each read or write a block at once, past the page cache.
+struct StorageSample {
+  SampleSource from;
+  bool write = false;
+  double threads = 1;
+  double bytes = 0;  ///< of each
+  double seconds = 0;
+};
+
+/// What the GPU was doing during one benchmark; no row of times.
+struct DeviceStateSample {
+  SampleSource from;
+  std::string benchmark;
+  double sm_clock_mhz = 0;
+  double most_sm_clock_mhz = 0;  ///< 0: not known
+  double throttled_share = 0;    ///< of the time, while something held the clocks down
+  std::string throttled_by;      ///< "power cap+heat", "nothing"
+  double other_processes = 0;
+};
+
 struct DeviceSamples {
   std::vector<MemorySample> memory;
   std::vector<CopySample> copies;
@@ -81,11 +101,13 @@ struct DeviceSamples {
   std::vector<QuantiseSample> quantise;
   std::vector<LaunchSample> launch;
   std::vector<InterferenceSample> interference;
+  std::vector<StorageSample> storage;
+  std::vector<DeviceStateSample> states;
 };
 
-/// All of them, for what is done to each.
+/// All tables of times, for what is done to each.
 inline constexpr auto kDeviceTables =
     std::tuple(&DeviceSamples::memory, &DeviceSamples::copies, &DeviceSamples::gathers, &DeviceSamples::top_k,
-               &DeviceSamples::quantise, &DeviceSamples::launch, &DeviceSamples::interference);
+               &DeviceSamples::quantise, &DeviceSamples::launch, &DeviceSamples::interference, &DeviceSamples::storage);
 
 }  // namespace kvsim::models

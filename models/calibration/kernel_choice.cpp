@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "models/calibration/device_fits.h"
 #include "models/calibration/operator_fits.h"
 
 namespace kvsim::models {
@@ -50,6 +51,17 @@ TiledKind best_tile(const std::vector<TiledSample>& rows, TiledKind kind, const 
     }
   }
   const auto make = [&](const TiledKind& tried) { return tiled_problem(rows, tried, machine); };
+  return cheapest(kinds, make, before_step);
+}
+
+VerifyKind best_block(const std::vector<AttentionVariant>& rows, VerifyKind kind, const DecodeForm& decode,
+                      const Machine& machine, const std::function<void()>& before_step) {
+  std::vector<VerifyKind> kinds;
+  for (const double block_rows : {64.0, 16.0, 32.0, 128.0}) {
+    kind.block_rows = block_rows;
+    kinds.push_back(kind);
+  }
+  const auto make = [&](const VerifyKind& tried) { return verify_problem(rows, tried, decode, machine); };
   return cheapest(kinds, make, before_step);
 }
 

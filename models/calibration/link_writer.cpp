@@ -26,13 +26,16 @@ void write_peers(Writer& w, const Calibration& calibration, const GpuSpec& gpu) 
   }
 }
 
+std::string rate(double bytes_per_s) {
+  return fmt::format("{} GB/s", number(bytes_per_s / kGB));
+}
+
 void write_host(Writer& w, const Calibration& calibration, const GpuSpec& gpu) {
   const LinkSpec& link = *calibration.host_link;
   w.line(1, "{}-host:", calibration.profile.name);
   w.line(2, "base: {}", gpu.host_link);
   w.line(2, "description: {}",
          quoted(fmt::format("{} between {} and host memory, copies as measured", gpu.host_link, gpu.name)));
-  const auto rate = [](double value) { return fmt::format("{} GB/s", number(value / kGB)); };
   if (link.read_bytes_per_s.value > 0) {
     w.figure(2, "read", rate(link.read_bytes_per_s.value), link.read_bytes_per_s.source);
     w.figure(2, "write", rate(link.write_bytes_per_s.value), link.write_bytes_per_s.source);
@@ -50,16 +53,28 @@ void write_host(Writer& w, const Calibration& calibration, const GpuSpec& gpu) {
   }
 }
 
+void write_storage(Writer& w, const Calibration& calibration) {
+  const LinkSpec& drive = *calibration.storage;
+  w.line(1, "{}-storage:", calibration.profile.name);
+  w.line(2, "description: {}", quoted("a drive through its file system, past the page cache, as measured"));
+  w.line(2, "kind: storage");
+  w.figure(2, "read", rate(drive.read_bytes_per_s.value), drive.read_bytes_per_s.source);
+  w.figure(2, "write", rate(drive.write_bytes_per_s.value), drive.write_bytes_per_s.source);
+  w.figure(2, "latency", time(drive.latency_s.value), drive.latency_s.source);
+  w.figure(2, "setup", time(drive.setup_s.value), drive.setup_s.source);
+}
+
 }  // namespace
 
 std::string catalogue_yaml(const Calibration& calibration, const GpuSpec& gpu) {
   std::string text;
   if (has_profile(calibration.profile)) text += profile_yaml(calibration.profile);
-  if (calibration.collectives.empty() && !calibration.host_link) return text;
+  if (calibration.collectives.empty() && !calibration.host_link && !calibration.storage) return text;
   Writer w;
   w.line(0, "links:");
   if (!calibration.collectives.empty()) write_peers(w, calibration, gpu);
   if (calibration.host_link) write_host(w, calibration, gpu);
+  if (calibration.storage) write_storage(w, calibration);
   return text + w.take();
 }
 

@@ -337,6 +337,7 @@ Samples select(const Samples& all, const std::string& gpu, const std::string& fr
   copy_rows(all.variants, s.variants, gpu, framework, unnamed);
   std::apply([&](auto... table) { (copy_rows(all.device.*table, s.device.*table, gpu, framework, unnamed), ...); },
              kDeviceTables);
+  copy_rows(all.device.states, s.device.states, gpu, framework, unnamed);
   return s;
 }
 

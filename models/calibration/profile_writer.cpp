@@ -91,6 +91,22 @@ void write_decode(Writer& w, const char* key, bool latent, const std::vector<Dec
   }
 }
 
+void write_verify(Writer& w, const std::vector<VerifyForm>& forms) {
+  if (!forms.empty()) w.line(3, "verify_attention:");
+  for (const VerifyForm& f : forms) {
+    w.line(4, "- kv: {}", word(f.kv));
+    w.line(5, "block_rows: {}", number(f.block_rows));
+    w.line(5, "reading: {}", number(f.reading));
+    w.line(5, "further_blocks: {}", number(f.further_blocks));
+    w.line(5, "efficiency: {}", number(f.efficiency));
+    w.line(5, "per_row: {}", time(f.per_row_s));
+    w.line(5, "blend_power: {}", number(f.blend_power));
+    w.line(5, "valid_to: {}", number(f.valid_to));
+    w.error(5, f.error);
+    w.source(5, f.source);
+  }
+}
+
 enum class TiledOf { heads, joined_launch, latent };
 
 void write_tiled(Writer& w, const char* key, TiledOf of, const std::vector<TiledForm>& forms) {
@@ -171,6 +187,7 @@ void write_fitted(Writer& w, const FittedForms& f) {
   w.line(2, "fitted:");
   write_linear(w, f.linear);
   write_decode(w, "decode_attention", false, f.decode_attention);
+  write_verify(w, f.verify_attention);
   write_tiled(w, "prefill_attention", TiledOf::heads, f.prefill_attention);
   write_tiled(w, "mixed_attention", TiledOf::joined_launch, f.mixed_attention);
   write_decode(w, "latent_decode_attention", true, f.latent_decode_attention);

@@ -162,6 +162,7 @@ constexpr std::array<std::string_view, 10> kPrefillColumns{"gpu",          "fram
                                                            "seq_len",      "measured_ms"};
 /// Several query tokens, uneven lengths, KV of few bits.
 constexpr std::array<std::string_view, 4> kUnlikeDecode{"query_tokens", "lengths", "longest_kv_len", "kv_bits"};
+constexpr std::array<std::string_view, 1> kKeyScales{"key_scales"};
 constexpr std::array<std::string_view, 7> kNcclColumns{"version",  "device",       "op_name", "nccl_dtype",
                                                        "num_gpus", "message_size", "latency"};
 constexpr std::array<std::string_view, 7> kVllmColumns{"version",  "device",       "op_name", "backend",
@@ -226,12 +227,15 @@ std::span<const TableKind> kernel_tables() {
       TableKind{"all-reduce of vLLM", kVllmColumns, {}, false, add_vllm},
       TableKind{"decode attention of uneven lengths in a batch", kUnevenColumns, {}, false, add_uneven},
       TableKind{"attention of several query tokens", kVerifyColumns, {}, false, add_verify},
-      TableKind{"attention over KV of few bits", kLowBitColumns, {}, false, add_low_bit},
+      TableKind{"attention over KV of few bits, by scales of keys", kKeyScaleColumns, {}, false, add_key_scales},
+      TableKind{"attention over KV of few bits", kLowBitColumns, kKeyScales, false, add_low_bit},
       TableKind{"device memory", kMemoryColumns, {}, false, add_memory},
       TableKind{"host copies", kCopyColumns, {}, false, add_copy},
       TableKind{"gathered rows", kGatherColumns, {}, false, add_gather},
       TableKind{"top k", kTopKColumns, {}, false, add_top_k},
       TableKind{"quantising", kQuantiseColumns, {}, false, add_quantise},
+      TableKind{"reads and writes of storage", kStorageColumns, {}, false, add_storage},
+      TableKind{"states of the GPU during benchmarks", kStateColumns, {}, false, add_state},
       TableKind{"launches", kLaunchColumns, {}, false, add_launch},
       TableKind{"kernels and copies at once", kInterferenceColumns, {}, false, add_interference}};
   return kTables;

@@ -120,7 +120,8 @@ struct AttentionVariant {
   double query_tokens = 1;  ///< at the end of the KV
   double longest_kv = 0;
   double kv_bits = 16;
-  double bytes_read = 0;  ///< of KV
+  bool keys_by_channel = false;  ///< of few bits: a scale for each channel of some tokens; else by token
+  double bytes_read = 0;         ///< of KV
   double seconds = 0;
 };
 

@@ -69,6 +69,10 @@ inline constexpr std::array<std::string_view, 11> kVerifyColumns{
 inline constexpr std::array<std::string_view, 12> kLowBitColumns{
     "gpu",      "framework", "version", "num_heads",   "num_kv_heads", "head_dim",
     "kv_dtype", "batch",     "kv_len",  "measured_ms", "kv_bits",      "kv_bytes_read"};
+/// With how keys are scaled, which older tables do not say.
+inline constexpr std::array<std::string_view, 13> kKeyScaleColumns{
+    "gpu",   "framework", "version",     "num_heads", "num_kv_heads",  "head_dim",  "kv_dtype",
+    "batch", "kv_len",    "measured_ms", "kv_bits",   "kv_bytes_read", "key_scales"};
 inline constexpr std::array<std::string_view, 6> kMemoryColumns{"gpu",    "version", "kind",
                                                                 "caches", "bytes",   "measured_ms"};
 inline constexpr std::array<std::string_view, 6> kCopyColumns{"gpu",         "version", "direction",
@@ -78,17 +82,25 @@ inline constexpr std::array<std::string_view, 6> kGatherColumns{"gpu",       "ve
 inline constexpr std::array<std::string_view, 6> kTopKColumns{"gpu", "version", "rows", "columns", "k", "measured_ms"};
 inline constexpr std::array<std::string_view, 7> kQuantiseColumns{"gpu",        "version",      "operation",  "bits",
                                                                   "bytes_full", "bytes_packed", "measured_ms"};
+inline constexpr std::array<std::string_view, 6> kStorageColumns{"gpu",     "version", "storage_operation",
+                                                                 "threads", "bytes",   "measured_ms"};
+inline constexpr std::array<std::string_view, 8> kStateColumns{"gpu",          "version",           "benchmark",
+                                                               "sm_clock_mhz", "most_sm_clock_mhz", "throttled_share",
+                                                               "throttled_by", "other_processes"};
 inline constexpr std::array<std::string_view, 5> kLaunchColumns{"gpu", "version", "what", "launches", "measured_ms"};
 inline constexpr std::array<std::string_view, 7> kInterferenceColumns{"gpu",   "version",  "timed",      "against",
                                                                       "bytes", "alone_ms", "measured_ms"};
 void add_uneven(const TableRow& row, const Shard& shard, Readings& into);
 void add_verify(const TableRow& row, const Shard& shard, Readings& into);
+void add_key_scales(const TableRow& row, const Shard& shard, Readings& into);
 void add_low_bit(const TableRow& row, const Shard& shard, Readings& into);
 void add_memory(const TableRow& row, const Shard& shard, Readings& into);
 void add_copy(const TableRow& row, const Shard& shard, Readings& into);
 void add_gather(const TableRow& row, const Shard& shard, Readings& into);
 void add_top_k(const TableRow& row, const Shard& shard, Readings& into);
 void add_quantise(const TableRow& row, const Shard& shard, Readings& into);
+void add_storage(const TableRow& row, const Shard& shard, Readings& into);
+void add_state(const TableRow& row, const Shard& shard, Readings& into);
 void add_launch(const TableRow& row, const Shard& shard, Readings& into);
 void add_interference(const TableRow& row, const Shard& shard, Readings& into);
 

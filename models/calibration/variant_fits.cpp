@@ -1,9 +1,13 @@
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+
+#include <fmt/format.h>
 
 #include "models/calibration/device_fits.h"
 #include "models/calibration/operator_fits.h"
 #include "models/calibration/physics.h"
+#include "models/schema/units.h"
 
 namespace kvsim::models {
 
@@ -50,10 +54,12 @@ std::vector<SkewSample> skews_of(const std::vector<AttentionVariant>& rows, cons
 
 std::optional<double> further_query_share(const std::vector<AttentionVariant>& rows, const DecodeForm& form,
                                           const Machine& machine) {
-  constexpr double kFew = 8;  // of more, arithmetic decides
+  constexpr double kFew = 8;  // of more, arithmetic takes part: VerifyForm
   std::vector<double> shares;
   for (const AttentionVariant& row : rows) {
-    if (row.query_tokens <= 1 || row.query_tokens > kFew || may_hit_l2(row.bytes_read, machine)) continue;
+    if (row.decode.kv != form.kv || row.query_tokens <= 1 || row.query_tokens > kFew ||
+        may_hit_l2(row.bytes_read, machine))
+      continue;
     DecodeSample nothing = row.decode;
     nothing.kv_length = 1;
     const double one_s = predicted(form, row.decode, machine);
@@ -67,72 +73,144 @@ std::optional<double> further_query_share(const std::vector<AttentionVariant>& r
 
 namespace {
 
-/// A row of few bits: how long its reading takes at the rate of whole KV, and how many times that it takes.
-struct LowBitRow {
-  double element_bytes = 0;
-  double read_s = 0;  ///< of one element
-  double factor = 1;
+struct VerifyValue {
+  enum : std::size_t { kFurtherReading, kFurtherBlocks, kEfficiency, kRow, kBlend };
 };
 
-/// How many times `row.bytes_read` of whole KV take as long by the form; none where no number of times does.
-std::optional<double> times_its_bytes(const AttentionVariant& row, const DecodeForm& form, const Machine& machine) {
-  constexpr double kLeast = 0.05;
-  constexpr double kMost = 64;
-  const auto seconds = [&](double factor) {
-    DecodeCall call = call_of(row.decode);
-    call.kv_bytes = row.bytes_read * factor;
-    return form.time(call, machine, false).seconds;
-  };
-  if (row.seconds < seconds(kLeast) || row.seconds > seconds(kMost)) return std::nullopt;
-  double low = kLeast, high = kMost;
-  constexpr int kHalvings = 50;
-  for (int i = 0; i < kHalvings; ++i) {
-    const double middle = (low + high) / 2;
-    (seconds(middle) < row.seconds ? low : high) = middle;
-  }
-  return high;
-}
+/// A row's call and what the decode form takes for one query token a request of it.
+struct VerifyRow {
+  DecodeCall call;
+  double one_s = 0;
+  double least_s = 0;
+};
 
-/// Seconds of dequantising an element that make `row` of it, by `power`.
-double dequantising_s(const LowBitRow& row, double power) {
-  return row.factor <= 1 ? 0 : row.read_s * std::pow(std::pow(row.factor, power) - 1, 1 / power);
+std::pair<double, double> label_of(const HeadShape& shape) {
+  return {shape.heads * kHeadDimLabel + shape.head_dim, shape.kv_heads};
 }
 
 }  // namespace
 
-std::optional<LowBitAttention> low_bit_attention(const std::vector<AttentionVariant>& rows, const DecodeForm& form,
-                                                 const Machine& machine, double attention_bytes_per_s) {
-  std::vector<LowBitRow> measured;
+std::vector<AttentionVariant> verify_rows(const std::vector<AttentionVariant>& rows, NumberFormat kv) {
+  std::vector<AttentionVariant> found;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(found),
+               [kv](const AttentionVariant& row) { return row.query_tokens > 1 && row.decode.kv == kv; });
+  return found;
+}
+
+VerifyForm verify_form(const VerifyKind& kind, std::span<const double> values) {
+  VerifyForm form;
+  form.kv = kind.kv;
+  form.block_rows = kind.block_rows;
+  form.reading = rounded(1 + values[VerifyValue::kFurtherReading]);
+  form.further_blocks = values[VerifyValue::kFurtherBlocks];
+  form.efficiency = values[VerifyValue::kEfficiency];
+  form.per_row_s = values[VerifyValue::kRow] * kNanosecond;
+  form.blend_power = values[VerifyValue::kBlend];
+  return form;
+}
+
+FitProblem verify_problem(const std::vector<AttentionVariant>& rows, const VerifyKind& kind, const DecodeForm& decode,
+                          const Machine& machine) {
+  constexpr double kFew = 8;
+  FitProblem problem;
+  problem.parameters = {{"reading beyond decode's", 0.1, 0, 63},
+                        {"further_blocks", 0.1, 0, 1},
+                        {"efficiency", 0.4, 0.005, 1.05},
+                        {"per_row (ns)", 0.2, 0, 100},
+                        {"blend_power", 4, 1.2, 12}};
+  problem.spread_starts = 8;
+  std::vector<VerifyRow> calls;
   for (const AttentionVariant& row : rows) {
-    if (row.kv_bits >= 16 || may_hit_l2(row.bytes_read, machine)) continue;
-    const std::optional<double> factor = times_its_bytes(row, form, machine);
-    if (!factor) continue;
-    const HeadShape& shape = row.decode.shape;
-    const double elements = 2 * row.decode.requests * row.decode.kv_length * shape.kv_heads * shape.head_dim;
-    const double element_bytes = row.bytes_read / elements;
-    measured.push_back({element_bytes, element_bytes / attention_bytes_per_s, *factor});
+    DecodeSample least = row.decode;
+    least.kv_length = 1;
+    VerifyRow one{call_of(row.decode), predicted(decode, row.decode, machine), predicted(decode, least, machine)};
+    one.call.queries = row.query_tokens;
+    one.call.mean_kv = row.decode.kv_length - (row.query_tokens - 1) / 2;  // causal among themselves
+    calls.push_back(one);
+    problem.measured.push_back(row.seconds);
+    problem.labels.push_back(
+        {label_of(row.decode.shape), row.query_tokens <= kFew ? "2 to 8 query tokens" : "more than 8 query tokens"});
   }
-  std::optional<LowBitAttention> best;
-  double least_error = 0;
-  for (const double power : {1.0, 2.0, 4.0, 16.0}) {
-    std::vector<double> seconds;
-    for (const LowBitRow& row : measured) seconds.push_back(dequantising_s(row, power));
-    const double element_s = median_of(std::move(seconds)).value_or(0);
-    if (element_s <= 0) continue;
-    LowBitAttention found;
-    found.elements_per_s.value = rounded(1 / (element_s * machine.multiprocessors));
-    found.blend_power = power;
-    double error = 0;
-    for (const LowBitRow& row : measured) {
-      const double factor = found.time_factor(row.element_bytes, attention_bytes_per_s, machine.multiprocessors);
-      error += std::abs(std::log(factor / row.factor));
+  problem.predict = [calls = std::move(calls), kind, machine](
+                        std::span<const double> values, const Correction& /*none*/, std::span<const std::size_t> which,
+                        std::span<double> seconds) {
+    const VerifyForm form = verify_form(kind, values);
+    for (std::size_t i = 0; i < which.size(); ++i) {
+      const VerifyRow& row = calls[which[i]];
+      seconds[i] = form.time(row.call, row.one_s, row.least_s, machine).seconds;
     }
-    if (!best || error < least_error) {
-      best = found;
-      least_error = error;
-    }
+  };
+  return problem;
+}
+
+namespace {
+
+struct LowBitValue {
+  enum : std::size_t { kElement, kBlend };
+};
+
+/// Elements of keys and values that a row reads.
+double elements_of(const AttentionVariant& row) {
+  const HeadShape& shape = row.decode.shape;
+  return 2 * row.decode.requests * row.decode.kv_length * shape.kv_heads * shape.head_dim;
+}
+
+}  // namespace
+
+std::vector<AttentionVariant> low_bit_rows(const std::vector<AttentionVariant>& rows, bool keys_by_channel) {
+  std::vector<AttentionVariant> found;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(found), [keys_by_channel](const AttentionVariant& row) {
+    return row.kv_bits < 16 && row.keys_by_channel == keys_by_channel;
+  });
+  return found;
+}
+
+LowBitAttention low_bit_attention(std::span<const double> values) {
+  LowBitAttention found;
+  if (values[LowBitValue::kElement] <= 0) return found;
+  found.elements_per_s.value = rounded(1 / (values[LowBitValue::kElement] * kNanosecond));
+  found.blend_power = rounded(std::exp2(values[LowBitValue::kBlend]));
+  return found;
+}
+
+double most_time_factor(const std::vector<AttentionVariant>& rows, const LowBitAttention& found,
+                        double attention_bytes_per_s, const Machine& machine) {
+  double most = 1;
+  for (const AttentionVariant& row : rows) {
+    if (found.elements_per_s.value <= 0) break;
+    most = std::max(
+        most, found.time_factor(row.bytes_read / elements_of(row), attention_bytes_per_s, machine.multiprocessors));
   }
-  return best;
+  return most;
+}
+
+FitProblem low_bit_problem(const std::vector<AttentionVariant>& rows, const DecodeForm& form, const Machine& machine,
+                           double attention_bytes_per_s) {
+  FitProblem problem;
+  // A multiprocessor dequantises an element in a hundredth of a nanosecond or so; at 0 reading hides it.
+  problem.parameters = {{"dequantising an element (ns)", 0.02, 0, 10}, {"log2 of blend_power", 1, 0, 5}};
+  problem.starts = {{0.005, 4}, {0.02, 4}, {0.1, 4}, {0.005, 1}, {0.1, 1}, {0.02, 0}};
+  problem.spread_starts = 8;
+  for (const AttentionVariant& row : rows) {
+    problem.measured.push_back(row.seconds);
+    problem.labels.push_back({label_of(row.decode.shape), fmt::format("{:.0f} bits", row.kv_bits)});
+  }
+  problem.predict = [rows, form, machine, attention_bytes_per_s](
+                        std::span<const double> values, const Correction& /*none*/, std::span<const std::size_t> which,
+                        std::span<double> seconds) {
+    const LowBitAttention low = low_bit_attention(values);
+    for (std::size_t i = 0; i < which.size(); ++i) {
+      const AttentionVariant& row = rows[which[i]];
+      DecodeCall call = call_of(row.decode);
+      call.kv_bytes = row.bytes_read;
+      if (low.elements_per_s.value > 0) {
+        call.kv_bytes *=
+            low.time_factor(row.bytes_read / elements_of(row), attention_bytes_per_s, machine.multiprocessors);
+      }
+      seconds[i] = form.time(call, machine, false).seconds;
+    }
+  };
+  return problem;
 }
 
 void fit_variants(const Samples& samples, const Machine& machine,
@@ -147,11 +225,6 @@ void fit_variants(const Samples& samples, const Machine& machine,
   };
   if (const auto share = further_query_share(samples.variants, form, machine)) {
     profile.further_query_share = {*share, measured("attention of several query tokens, by the decode form")};
-  }
-  const double attention_bytes_per_s = profile.attention_bandwidth_efficiency.value * machine.memory_bytes_per_s;
-  if (auto found = low_bit_attention(samples.variants, form, machine, attention_bytes_per_s)) {
-    found->elements_per_s.source = measured("attention over KV of few bits, by the decode form");
-    profile.low_bit = *found;
   }
 }
 

@@ -111,6 +111,7 @@ AttentionTimes::AttentionTimes(const KernelProfile& profile, const LlmSpec& mode
   prefill_ = *form_for(*prefill_forms, &TiledForm::kv, kv);
   prefill_.correction = of_heads(prefill_.correction, chunk_shape_);
   if (latent_) return;
+  if (const VerifyForm* verify = form_for(profile.fitted.verify_attention, &VerifyForm::kv, kv)) verify_ = *verify;
   if (const TiledForm* mixed = form_for(profile.fitted.mixed_attention, &TiledForm::kv, kv)) {
     mixed_ = *mixed;
     mixed_.correction = of_heads(mixed_.correction, shape_);
@@ -153,6 +154,20 @@ double AttentionTimes::Grid::at(double requests, double kv) const {
 FormTime AttentionTimes::at_least(FormTime streaming, double flops_s) const {
   const double arithmetic_s = decode_.t0_s + flops_s / layers_;
   return arithmetic_s > streaming.seconds ? FormTime{arithmetic_s, false} : streaming;
+}
+
+FormTime AttentionTimes::several(const AttentionWork& work, KnownLengths* known) const {
+  const double requests = work.number_of_requests();
+  DecodeCall call{
+      requests,        shape_.heads,    kv_per_layer(work.kv_bytes), work.pairs / work.query_tokens, work.longest_kv,
+      shape_.kv_heads, shape_.head_dim, work.queries_each()};
+  DecodeCall least = call;
+  least.kv_bytes = requests * kv_bytes_per_token_;
+  least.mean_kv = 1;
+  least.longest_kv = 0;
+  least.queries = 1;
+  return verify_->time(call, decode(work, work.kv_bytes, known).seconds, decode_time(least, machine_, false).seconds,
+                       machine_);
 }
 
 FormTime AttentionTimes::decode_time(const DecodeCall& call, const Machine& machine, bool warm) const {
@@ -393,11 +408,16 @@ SplitTime AttentionTimes::time(const StepWork& work, double decode_flops_s, doub
   const bool decode_tiled = tiled(work.decode), verify_tiled = tiled(work.verify);
   const auto add_requests = [&] {
     if (work.decode.query_tokens > 0 && !decode_tiled) {
-      const FormTime t = decode(work.decode, work.decode.bytes_read(further_query_share_), known);
-      add(work.decode.queries_each() > 1 ? at_least(t, decode_flops_s) : t);
+      if (by_verify_form(work.decode)) {
+        add(several(work.decode, known));
+      } else {
+        const FormTime t = decode(work.decode, work.decode.bytes_read(further_query_share_), known);
+        add(work.decode.queries_each() > 1 ? at_least(t, decode_flops_s) : t);
+      }
     }
     if (work.verify.query_tokens > 0 && !verify_tiled) {
-      add(at_least(decode(work.verify, work.verify.kv_bytes, known), verify_flops_s));
+      add(by_verify_form(work.verify) ? several(work.verify, known)
+                                      : at_least(decode(work.verify, work.verify.kv_bytes, known), verify_flops_s));
     }
   };
   if (latent_) {
@@ -423,6 +443,9 @@ bool AttentionTimes::within_domain(const StepWork& work) const {
   const double streamed = kv_per_layer((decode_tiled ? 0 : work.decode.bytes_read(further_query_share_)) +
                                        (verify_tiled ? 0 : work.verify.kv_bytes));
   if (decode_.valid_to > 0 && streamed > decode_.valid_to) return false;
+  for (const auto& [w, in_tiles] : {std::pair{&work.decode, decode_tiled}, {&work.verify, verify_tiled}}) {
+    if (!in_tiles && by_verify_form(*w) && verify_->valid_to > 0 && w->queries_each() > verify_->valid_to) return false;
+  }
   if (!decode_tiled && has_grid_ && work.decode.number_of_requests() > grid_.requests_to) return false;
   double longest = 0;
   each_chunk(work, [&](const PrefillChunk& c) {

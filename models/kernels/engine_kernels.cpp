@@ -46,6 +46,8 @@ void use_kernels(const KernelProfile& part, const LlmSpec& model, KernelProfile&
   FittedForms& f = profile.fitted;
   replace(part.fitted.linear, &LinearForm::weights, from, f.linear, [](const LinearForm&) { return true; });
   replace(part.fitted.decode_attention, &DecodeForm::kv, from, f.decode_attention, of_heads);
+  replace(part.fitted.verify_attention, &VerifyForm::kv, from, f.verify_attention,
+          [](const VerifyForm&) { return true; });
   replace(part.fitted.prefill_attention, &TiledForm::kv, from, f.prefill_attention, of_heads);
   std::erase_if(profile.tables.linear, [&](const LinearTable& t) {
     const LinearForm* form = form_for(f.linear, &LinearForm::weights, t.weights);

@@ -209,6 +209,26 @@ ObjectSchema<DecodeForm> decode_form_schema(const char* name, const char* descri
   return s;
 }
 
+ObjectSchema<VerifyForm> verify_form_schema() {
+  using F = VerifyForm;
+  ObjectSchema<F> s("fitted verify_attention",
+                    "Attention of several query tokens a request, on top of decode attention of one.");
+  s.required("kv", &F::kv, number_format(), "format of the KV cache");
+  s.optional("block_rows", &F::block_rows, number().at_least(1).at_most(4096),
+             "query tokens times the query heads that share a KV head, of a block that reads the KV once");
+  s.required("reading", &F::reading, number().at_least(1).at_most(100),
+             "time of the first block's reading, as a multiple of what decode attention takes to read as much");
+  s.optional("further_blocks", &F::further_blocks, share(), "of that, what each further block adds");
+  s.required("efficiency", &F::efficiency, kernel_efficiency(), "of the peak arithmetic rate in bf16");
+  s.optional("per_row", &F::per_row_s, fixed_kernel_time(), "more per query token beyond the first and query head");
+  s.optional("blend_power", &F::blend_power, number().at_least(1).at_most(64),
+             "how sharply the slower of reading and arithmetic decides");
+  s.optional("valid_to", &F::valid_to, number().non_negative(), "most query tokens that were fitted; 0: not stated");
+  s.object("error", &F::error, form_error_schema(), Presence::optional, "how far it is off; left out: not known");
+  add_source_fields(s, &F::source, Presence::optional);
+  return s;
+}
+
 ObjectSchema<TiledForm> tiled_schema(const char* name, const char* description, FormOf of) {
   using F = TiledForm;
   ObjectSchema<F> s(name, description);
@@ -327,6 +347,8 @@ ObjectSchema<FittedForms> fitted_forms_schema() {
          decode_form_schema("fitted decode_attention", "Attention of one query token a request, split over the GPU.",
                             FormOf::heads),
          Presence::optional, "one per KV format");
+  s.list("verify_attention", &F::verify_attention, verify_form_schema(), Presence::optional,
+         "verifications, and several query tokens of a request, one per KV format; it needs decode_attention");
   s.list("prefill_attention", &F::prefill_attention,
          tiled_schema("fitted prefill_attention", "Attention of chunks of prompts in a launch of their own.",
                       FormOf::heads),
@@ -360,6 +382,11 @@ ObjectSchema<FittedForms> fitted_forms_schema() {
   s.check([](const F& f, const Reporter& report) {
     once_per_format(f.linear, &LinearForm::weights, "linear", report);
     once_per_format(f.decode_attention, &DecodeForm::kv, "decode_attention", report);
+    once_per_format(f.verify_attention, &VerifyForm::kv, "verify_attention", report);
+    for (const VerifyForm& form : f.verify_attention) {
+      if (form_for(f.decode_attention, &DecodeForm::kv, form.kv) != nullptr) continue;
+      report.fail("verify_attention", "needs decode_attention of the same KV format, which is not there");
+    }
     once_per_format(f.prefill_attention, &TiledForm::kv, "prefill_attention", report);
     once_per_format(f.mixed_attention, &TiledForm::kv, "mixed_attention", report);
     once_per_format(f.latent_decode_attention, &DecodeForm::kv, "latent_decode_attention", report);

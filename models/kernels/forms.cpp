@@ -214,6 +214,17 @@ double DecodeForm::uneven_s(const DecodeCall& call, const Machine& machine) cons
   return uneven_share * longer / (stream.bandwidth_efficiency * machine.memory_bytes_per_s);
 }
 
+FormTime VerifyForm::time(const DecodeCall& call, double one_s, double least_s, const Machine& machine) const {
+  const double rows = call.queries * call.heads / call.kv_heads;
+  const double blocks = std::max(whole(rows / block_rows), 1.0);
+  const double computed = blocks > 1 ? blocks * block_rows : rows;
+  const double read_s = reading * (1 + further_blocks * (blocks - 1)) * std::max(one_s - least_s, 0.0);
+  const double flops = 4 * call.head_dim * computed * call.requests * call.kv_heads * call.mean_kv;
+  const double compute_s = flops / (efficiency * machine.bf16_flops_per_s);
+  const double more_s = per_row_s * (call.queries - 1) * call.requests * call.heads;
+  return {least_s + more_s + blend(read_s, compute_s, blend_power), read_s >= compute_s};
+}
+
 namespace {
 
 constexpr double kActivationBytes = 2;  // bf16 queries and outputs

@@ -220,6 +220,30 @@ struct DecodeForm {
   [[nodiscard]] double walked(double stream_s, const DecodeCall& call, const Machine& machine) const;
 };
 
+// Attention of several query tokens a request over a long KV, as verifications have it: rows (query tokens times the
+// query heads that share a KV head) are cut into blocks, and each block walks through the KV.
+
+/// t = d(1) + per_row (queries - 1) requests heads + blend(reading (1 + further_blocks (blocks - 1)) (d(kv) - d(1)),
+/// arithmetic, blend_power). d(n) is decode attention of one query token over n tokens of KV, by its own form or table;
+/// blocks is rows / block_rows, rounded up. Arithmetic is 4 head_dim FLOPs a row and key at `efficiency` of the bf16
+/// peak, over whole blocks where there are several. The form is ours: it is how tiled kernels share the KV among rows.
+struct VerifyForm {
+  NumberFormat kv = NumberFormat::bf16;
+  double block_rows = 64;
+  double reading = 1;         ///< of the first block, as a multiple of what decode attention takes to read as much
+  double further_blocks = 0;  ///< of the first block's reading, what each further one adds: 0: L2 serves them
+  double efficiency = 1;
+  double per_row_s = 0;  ///< per query token beyond the first and query head
+  double blend_power = 4;
+  double valid_to = 0;  ///< most query tokens of a request that were fitted; 0: not stated
+  schema::Source source;
+  std::optional<FormError> error{};
+
+  /// `call` has the query tokens of a request and the mean KV that they attend to; `one_s` and `least_s` are d(kv) and
+  /// d(1) of as many requests.
+  [[nodiscard]] FormTime time(const DecodeCall& call, double one_s, double least_s, const Machine& machine) const;
+};
+
 // Attention of many query tokens: prefill, chunks of it, and batches in which one launch serves chunks and decoding
 // requests together. Queries are cut into tiles of rows, a tile of one head goes to one multiprocessor and walks
 // through the keys it attends to.

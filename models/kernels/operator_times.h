@@ -269,6 +269,9 @@ class AttentionTimes {
   /// has its own factor: from there on that may fall faster than the form rises.
   [[nodiscard]] FormTime decode_time(const DecodeCall& call, const Machine& machine, bool warm) const;
   [[nodiscard]] FormTime at_least(FormTime streaming, double flops_s) const;
+  /// Requests with several query tokens each, by the fitted form of these.
+  [[nodiscard]] FormTime several(const AttentionWork& work, KnownLengths* known) const;
+  [[nodiscard]] bool by_verify_form(const AttentionWork& w) const { return verify_ && w.queries_each() > 1; }
   template <class Each>
   void each_chunk(const StepWork& work, Each&& each) const;
   /// All of the step's attention is one launch.
@@ -320,6 +323,7 @@ class AttentionTimes {
   DecodeForm decode_;                              ///< without its correction
   CorrectionPlane plane_;                          ///< of decode_, by walks and KV length; empty: none
   std::vector<double> plane_lengths_;              ///< its KV lengths
+  std::optional<VerifyForm> verify_;
   TiledForm prefill_;
   TiledForm mixed_;
   AttentionLaunches launches_;

@@ -136,7 +136,7 @@ ObjectSchema<KernelProfile> attention_schema() {
            "KV of few bits; left out: as the compressor has it");
   s.optional("further_query_share", &KernelProfile::further_query_share, number().at_least(0).at_most(1),
              "of the first query token's reading of the KV, what each further one of a request reads again in a decode "
-             "step; 0: the KV is read once for all");
+             "step; 0: the KV is read once for all; not used where fitted.verify_attention is");
   return s;
 }
 
@@ -183,8 +183,8 @@ ObjectSchema<AttentionLaunches> launches_schema() {
   s.optional("decode", &L::decode, choice<Launch>({kDecodeLaunch, kMixedLaunch}), "steps of one query token a request");
   s.optional("several_queries", &L::several_queries,
              choice<Launch>({{"once", Launch::once,
-                              "decode attention that reads the KV once for all query tokens, or "
-                              "as long as their arithmetic takes"},
+                              "fitted.verify_attention; without it decode attention that reads the KV once for all "
+                              "query tokens, or as long as their arithmetic takes"},
                              kPrefillLaunch,
                              kMixedLaunch}),
              "steps of verifications, or of several query tokens a request");
@@ -258,6 +258,10 @@ ObjectSchema<Interference> interference_schema() {
              "of the time that memory bandwidth decides in a step, more while KV leaves the GPU");
   s.optional("copies_to_gpu", &I::copies_to_gpu, share(), "of a copy to the GPU, more while steps run");
   s.optional("copies_from_gpu", &I::copies_from_gpu, share(), "of a copy from the GPU, more while steps run");
+  s.optional(
+      "kernels_at_most", &I::kernels_at_most, share(),
+      "what kernels_to_gpu and kernels_from_gpu may be where they are not measured; slows nothing, answers say it");
+  s.optional("copies_at_most", &I::copies_at_most, share(), "the same of copies_to_gpu and copies_from_gpu");
   return s;
 }
 
@@ -430,6 +434,9 @@ void add_attention(Figures& out, const GpuSpec& gpu, const KernelProfile& p, con
     return;
   }
   out.add_form("profile.fitted.decode_attention", *form_for(p.fitted.decode_attention, &DecodeForm::kv, kv));
+  if (const VerifyForm* verify = form_for(p.fitted.verify_attention, &VerifyForm::kv, kv)) {
+    out.add_form("profile.fitted.verify_attention", *verify);
+  }
   out.add_form("profile.fitted.prefill_attention", *form_for(p.fitted.prefill_attention, &TiledForm::kv, kv));
   const TiledForm* mixed = form_for(p.fitted.mixed_attention, &TiledForm::kv, kv);
   if (mixed != nullptr && p.launches.uses_mixed()) {

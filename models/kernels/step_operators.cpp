@@ -195,10 +195,13 @@ std::vector<StepOperator> operators_on(const GpuSpec& gpu, const Interconnect& l
   const bool tiles =
       launch == Launch::prefill || (work.prefill.query_tokens > 0 && work.prefill.query_tokens == tokens);
   const bool latent = model.attention == AttentionKind::mla;
+  const bool several = work.verify.kv_bytes > work.decode.kv_bytes || work.decode.queries_each() > 1;
+  const bool verifies = several && form_for(profile.fitted.verify_attention, &VerifyForm::kv, kv_format(model));
   note_origin(figures,
               latent       ? (tiles ? "latent_prefill_attention" : "latent_decode_attention")
               : one_launch ? "mixed_attention"
               : tiles      ? "prefill_attention"
+              : verifies   ? "verify_attention"
                            : "decode_attention",
               attention);
   std::vector<StepOperator> operators;

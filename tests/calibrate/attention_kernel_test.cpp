@@ -24,6 +24,7 @@ struct Case {
   std::vector<int> lengths;
   int blocks_wanted = 1;
   int bits = 16;
+  bool by_channel = false;  // scales of keys
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
@@ -43,14 +44,23 @@ struct Pool {
   std::vector<Line> data;
   std::vector<std::uint32_t> scales;
 
-  Pool(std::uint64_t seed, std::int64_t vectors, int bits) {
+  Pool(std::uint64_t seed, std::int64_t vectors, int bits, bool by_channel) {
     const auto words = static_cast<std::size_t>(vectors) * kHeadDim * static_cast<std::size_t>(bits) / 32;
     data.resize((words + 3) / 4);
     auto* word = reinterpret_cast<std::uint32_t*>(data.data());
     for (std::size_t i = 0; i < words; ++i) {
       word[i] = bits == 16 ? pack_bf16(random_value(seed, 2 * i), random_value(seed, 2 * i + 1)) : random_word(seed, i);
     }
-    if (bits == 16) return;
+    if (bits == 8) {
+      auto* byte = reinterpret_cast<std::uint8_t*>(data.data());
+      for (std::size_t i = 0; i < words * 4; ++i) byte[i] = random_e4m3(seed, i);
+    }
+    if (bits >= 8) return;
+    if (by_channel) {
+      scales.resize(static_cast<std::size_t>(vectors / kPageTokens) * kChannelWords);
+      for (std::size_t i = 0; i < scales.size(); ++i) scales[i] = random_channel_word(seed + 1, i, bits);
+      return;
+    }
     scales.resize(static_cast<std::size_t>(vectors) * kGroups);
     for (std::size_t i = 0; i < scales.size(); ++i) scales[i] = random_scale_offset(seed + 1, i, bits);
   }
@@ -64,9 +74,16 @@ void run(const Case& c, const AttentionCut& cut, AttentionArgs args) {
     if (cut.row_warps == 4) test::run_kernel(grid, [&] { attention<Format, 4>(args); });
   };
   if (c.bits == 16) with_rows(Bf16Format{});
-  if (c.bits == 4) with_rows(QuantisedFormat<4>{});
-  if (c.bits == 2) with_rows(QuantisedFormat<2>{});
-  if (c.bits == 1) with_rows(QuantisedFormat<1>{});
+  if (c.bits == 8) with_rows(Fp8Format{});
+  if (c.by_channel) {
+    if (c.bits == 4) with_rows(ChannelFormat<4>{});
+    if (c.bits == 2) with_rows(ChannelFormat<2>{});
+    if (c.bits == 1) with_rows(ChannelFormat<1>{});
+  } else {
+    if (c.bits == 4) with_rows(QuantisedFormat<4>{});
+    if (c.bits == 2) with_rows(QuantisedFormat<2>{});
+    if (c.bits == 1) with_rows(QuantisedFormat<1>{});
+  }
   if (cut.chunks > 1) {
     const int rows = c.query_tokens * (c.heads / c.kv_heads);
     test::run_kernel({rows, c.kv_heads, static_cast<int>(c.lengths.size()), kHeadDim},
@@ -91,8 +108,8 @@ TEST_P(AttentionKernel, AgreesWithTheReferenceInEveryElement) {
   std::iota(table.begin(), table.end(), 0);
   std::shuffle(table.begin(), table.end(), std::mt19937(7));  // NOLINT: the same pages every time
   const std::int64_t vectors = static_cast<std::int64_t>(table.size()) * c.kv_heads * kPageTokens;
-  const Pool keys(kKeySeed, vectors, c.bits);
-  const Pool values(kValueSeed, vectors, c.bits);
+  const Pool keys(kKeySeed, vectors, c.bits, c.by_channel);
+  const Pool values(kValueSeed, vectors, c.bits, false);
   const std::size_t outputs = static_cast<std::size_t>(sequences * c.query_tokens * c.heads) * kHeadDim;
   std::vector<Bf16> queries(outputs);
   for (std::size_t i = 0; i < outputs; ++i) queries[i] = to_bf16(random_value(kQuerySeed, i));
@@ -129,16 +146,22 @@ TEST_P(AttentionKernel, AgreesWithTheReferenceInEveryElement) {
           query[e] = from_bf16(queries[at + e]);
           got[e] = from_bf16(output[at + e]);
         }
-        const auto read = [&](std::uint64_t seed) {
-          return [&, seed](std::int64_t t, std::span<float> vector) {
-            const int page = table[static_cast<std::size_t>(s * pages) + static_cast<std::size_t>(t / kPageTokens)];
-            const std::int64_t v =
-                (static_cast<std::int64_t>(page) * c.kv_heads + h / group) * kPageTokens + t % kPageTokens;
-            for (int e = 0; e < kHeadDim; ++e) vector[static_cast<std::size_t>(e)] = pool_element(seed, v, e, c.bits);
+        const auto place = [&](std::int64_t page) {  // of a page and KV head
+          return static_cast<std::int64_t>(table[static_cast<std::size_t>(s * pages + page)]) * c.kv_heads + h / group;
+        };
+        const auto read = [&](std::uint64_t seed, bool by_channel) {
+          return [&, seed, by_channel](std::int64_t t, std::span<float> vector) {
+            const std::int64_t v = place(t / kPageTokens) * kPageTokens + t % kPageTokens;
+            const std::int64_t scales = place(t / kChannelTokens * (kChannelTokens / kPageTokens));
+            for (int e = 0; e < kHeadDim; ++e) {
+              vector[static_cast<std::size_t>(e)] =
+                  by_channel ? channel_element(seed, v, scales, e, c.bits) : pool_element(seed, v, e, c.bits);
+            }
           };
         };
         const int visible = c.lengths[static_cast<std::size_t>(s)] - c.query_tokens + q + 1;
-        const auto expected = reference_attention(query, visible, read(kKeySeed), read(kValueSeed));
+        const auto expected =
+            reference_attention(query, visible, read(kKeySeed, c.by_channel), read(kValueSeed, false));
         EXPECT_EQ("", compare_row(got, expected, 0.02)) << "sequence " << s << ", query " << q << ", head " << h;
       }
     }
@@ -157,7 +180,12 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"VerifyTilesSplitUneven", 8, 1, 9, {515, 9}, 6, 16},
                       Case{"PrefillTwoTiles", 2, 1, 40, {40}, 1, 16}, Case{"DecodeFourBit", 4, 1, 1, {50}, 1, 4},
                       Case{"DecodeTwoBit", 4, 2, 1, {50}, 1, 2}, Case{"DecodeOneBitSplit", 4, 1, 1, {520}, 2, 1},
-                      Case{"VerifyFourBit", 4, 1, 9, {40}, 1, 4}),
+                      Case{"VerifyFourBit", 4, 1, 9, {40}, 1, 4}, Case{"DecodeFp8", 4, 2, 1, {50}, 1, 8},
+                      Case{"VerifyFp8Split", 4, 1, 9, {523}, 2, 8},
+                      Case{"DecodeFourBitByChannel", 4, 2, 1, {50, 33}, 1, 4, true},
+                      Case{"DecodeTwoBitByChannel", 4, 1, 1, {70}, 1, 2, true},
+                      // A chunk may begin with the second page of those that share scales.
+                      Case{"DecodeOneBitByChannelSplit", 4, 1, 1, {800, 17}, 6, 1, true}),
     [](const auto& tested) { return tested.param.name; });
 
 TEST(CutAttention, CoversEveryRowAndPageForAnyShape) {

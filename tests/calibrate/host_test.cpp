@@ -37,7 +37,7 @@ std::string error_of(const std::vector<const char*>& words) {
 
 TEST(Arguments, WithoutAnyEveryBenchmarkRunsForTwoMinutesEach) {
   const Arguments arguments = parse({});
-  EXPECT_EQ(benchmarks().size(), arguments.benchmarks.size());
+  EXPECT_EQ(benchmarks().size() - 1, arguments.benchmarks.size()) << "storage is written to where one says so";
   EXPECT_EQ(120, arguments.budget_s);
   EXPECT_EQ("kvsim-calibrate", arguments.command_line);
   EXPECT_TRUE(arguments.answer.empty());
@@ -51,6 +51,12 @@ TEST(Arguments, QuickIsUnderTwoMinutesInAll) {
 TEST(Arguments, OnlyTakesAListAndKeepsTheOrderOfRunning) {
   EXPECT_EQ((std::vector<std::string>{"memory", "linear"}), parse({"--only", "linear,memory"}).benchmarks);
   EXPECT_EQ((std::vector<std::string>{"topk"}), parse({"--only=topk"}).benchmarks);
+}
+
+TEST(Arguments, StorageIsTimedWhereAFolderIsNamed) {
+  EXPECT_EQ((std::vector<std::string>{"storage"}), parse({"--only", "storage", "--storage", "/tmp"}).benchmarks);
+  EXPECT_EQ(benchmarks().size(), parse({"--storage", "/tmp"}).benchmarks.size());
+  EXPECT_NE(error_of({"--only", "storage"}).find("expected --storage DIR"), std::string::npos);
 }
 
 TEST(Arguments, AMisspeltBenchmarkIsToldTheNearest) {

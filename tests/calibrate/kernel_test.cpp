@@ -53,6 +53,7 @@ void expect_each_element_once() {
 
 TEST(KvFormat, LanesShareOutEveryElementOnce) {
   expect_each_element_once<Bf16Format>();
+  expect_each_element_once<Fp8Format>();
   expect_each_element_once<QuantisedFormat<4>>();
   expect_each_element_once<QuantisedFormat<2>>();
   expect_each_element_once<QuantisedFormat<1>>();
@@ -86,6 +87,45 @@ TEST(Quantise, GivesBackEachElementWithinHalfAStep) {
   expect_quantise_reaches_the_nearest_level<1>();
 }
 
+template <int kBits>
+void expect_channels_reach_the_nearest_level() {
+  constexpr std::size_t vectors = kChannelBlockVectors;
+  struct alignas(16) Vector {
+    Bf16 element[kHeadDim];
+  };
+  std::vector<Vector> values(vectors), back(vectors);
+  for (std::size_t i = 0; i < vectors * kHeadDim; ++i) {  // one channel is ten times as wide as the others
+    values[i / kHeadDim].element[i % kHeadDim] = to_bf16(random_value(3, i) * (i % kHeadDim == 5 ? 10.0F : 1.0F));
+  }
+  std::vector<std::uint32_t> words(vectors * Packing<kBits>::kWords, 0xdeadbeef);
+  std::vector<std::uint64_t> scales(vectors / kChannelTokens * kChannelPairs);
+  auto* scale = reinterpret_cast<std::uint32_t*>(scales.data());
+  test::run_kernel({1, 1, 1, kQuantiseThreads},
+                   [&] { quantise_channels<kBits>(values[0].element, words.data(), scale, vectors); });
+  const int blocks = static_cast<int>(vectors) * kLanesPerVector / kQuantiseThreads;
+  test::run_kernel({blocks, 1, 1, kQuantiseThreads},
+                   [&] { dequantise_by_channel<kBits>(words.data(), scale, back[0].element, vectors); });
+  for (std::size_t v = 0; v < vectors; ++v) {
+    for (std::size_t e = 0; e < kHeadDim; ++e) {
+      float low = 100, high = -100;
+      for (std::size_t t = 0; t < kChannelTokens; ++t) {
+        const float value = from_bf16(values[v / kChannelTokens * kChannelTokens + t].element[e]);
+        low = std::min(low, value);
+        high = std::max(high, value);
+      }
+      const float step = (high - low) / static_cast<float>((1 << kBits) - 1);
+      const float error = std::abs(from_bf16(values[v].element[e]) - from_bf16(back[v].element[e]));
+      ASSERT_LE(error, step / 2 + 0.01F * (high - low) + 0.01F) << kBits << " bits, vector " << v << ", channel " << e;
+    }
+  }
+}
+
+TEST(Quantise, KeysByChannelKeepAWideChannelFromTheOthers) {
+  expect_channels_reach_the_nearest_level<4>();
+  expect_channels_reach_the_nearest_level<2>();
+  expect_channels_reach_the_nearest_level<1>();
+}
+
 void expect_topk(const std::vector<float>& scores, int k) {
   std::vector<int> indices(static_cast<std::size_t>(k), -1);
   test::run_kernel({1, 1, 1, 64}, [&] { topk(scores.data(), indices.data(), static_cast<int>(scores.size()), k); });
@@ -115,6 +155,19 @@ TEST(RandomData, CoarseValuesAreTheirE4m3Bits) {
     const double magnitude =
         exponent == 0 ? (bits & 7) / 8.0 * std::exp2(-6) : (1 + (bits & 7) / 8.0) * std::exp2(exponent - 7);
     EXPECT_EQ(static_cast<double>(random_coarse(5, i)), (bits & 0x80) != 0 ? -magnitude : magnitude);
+  }
+}
+
+TEST(KvFormat, E4m3IsWidenedExactlyBelowItsLeastExponentToo) {
+  for (unsigned bits = 0; bits < 256; ++bits) {
+    if ((bits & 0x7fU) == 0x7fU) continue;  // not a number
+    const int exponent = static_cast<int>((bits >> 3) & 15U);
+    const double magnitude =
+        exponent == 0 ? (bits & 7U) / 8.0 * std::exp2(-6) : (1 + (bits & 7U) / 8.0) * std::exp2(exponent - 7);
+    const std::uint32_t pair = widen_e4m3(bits | (bits ^ 0x80U) << 16);
+    const double value = (bits & 0x80U) != 0 ? -magnitude : magnitude;
+    EXPECT_EQ(static_cast<double>(from_bf16(static_cast<Bf16>(pair & 0xffffU))), value) << bits;
+    EXPECT_EQ(static_cast<double>(from_bf16(static_cast<Bf16>(pair >> 16))), -value) << bits;
   }
 }
 

@@ -89,12 +89,16 @@ TEST(AttentionCase, BytesAreThoseOfWholeVectorsAndScales) {
   c.kv_len = 100;  // 7 pages each
   EXPECT_EQ(14, pages_of(c));
   EXPECT_EQ(14 * 16 * 8 * 256, pool_bytes(c));
-  EXPECT_EQ(0, scale_bytes(c));
+  EXPECT_EQ(0, key_scale_bytes(c));
   EXPECT_EQ(2 * 200 * 8 * 256, kv_bytes_read(c));
   c.kv_bits = 4;
   EXPECT_EQ(14 * 16 * 8 * 64, pool_bytes(c));
-  EXPECT_EQ(14 * 16 * 8 * 8, scale_bytes(c));
+  EXPECT_EQ(14 * 16 * 8 * 8, key_scale_bytes(c));
   EXPECT_EQ(2 * 200 * 8 * 72, kv_bytes_read(c));  // 64 B and two scales of 4 B
+  c.keys_by_channel = true;
+  EXPECT_EQ(14 * 8 * 128 * 4, key_scale_bytes(c));
+  EXPECT_EQ(14 * 16 * 8 * 8, value_scale_bytes(c));
+  EXPECT_EQ(2 * 200 * 8 * 64 + 200 * 8 * 8 + 2 * 4 * 8 * 512, kv_bytes_read(c)) << "four times 32 tokens in each";
 }
 
 TEST(RandomPageTable, NamesEveryPageOnceInAnOrderOfTheSeed) {

@@ -9,11 +9,16 @@
 #include "models/calibration/calibrate.h"
 #include "models/calibration/replay_files.h"
 #include "models/catalogue/catalogue.h"
+#include "models/kernels/step_time.h"
 #include "models/schema/yaml.h"
+#include "planner/experiment.h"
+#include "planner/plan/scenario_plan.h"
 #include "planner/replay/replay.h"
+#include "tests/support/small_scenario.h"
 #include "tools/calibrate/host/output.h"
 #include "tools/calibrate/host/plan.h"
 #include "tools/calibrate/host/replay.h"
+#include "tools/calibrate/kernels/quantised.h"
 
 namespace kvsim::calibrate::KVSIM_FILE {
 namespace {
@@ -34,6 +39,10 @@ struct FakeDevice {
   static double attention(double kv_bytes) { return 9e-6 + kv_bytes / (0.85 * kBandwidth); }
   static double prefill(double heads, double tokens) {
     return 9e-6 + 2 * heads * kHeadDim * tokens * tokens / (0.5 * kFlops);
+  }
+  /// Of several query tokens: the KV is read once, or arithmetic takes longer; all of it so many times slower.
+  static double verify(double kv_bytes, double rows, double kv, double slower) {
+    return 9e-6 + slower * std::max(kv_bytes / (0.85 * kBandwidth), 4 * rows * kHeadDim * kv / (0.45 * kFlops));
   }
   static double copy(double bytes) { return 4e-6 + bytes / 50e9; }
 };
@@ -66,6 +75,7 @@ class RoundTrip : public ::testing::Test {
     folder.write("decode_attention.csv", attention(decode_cases(models_, false), false));
     folder.write("quantised_attention.csv", attention(quantised_cases(models_, false), true));
     folder.write("prefill_attention.csv", prefill());
+    folder.write("verify_attention.csv", verify(1));
     folder.write("launch.csv", launch());
     folder.write("transfer.csv", transfer());
     folder.write("replay.csv", replay());
@@ -86,17 +96,18 @@ class RoundTrip : public ::testing::Test {
   static std::string attention(const std::vector<AttentionCase>& cases, bool low_bits) {
     const std::vector<std::string> columns{"gpu",          "framework", "version",  "kernel", "num_heads",
                                            "num_kv_heads", "head_dim",  "kv_dtype", "batch",  "kv_len"};
-    CsvFile file(low_bits ? with(columns, {"kv_bits", "group", "kv_bytes_read"}) : with(columns));
+    CsvFile file(low_bits ? with(columns, {"kv_bits", "group", "kv_bytes_read", "key_scales"}) : with(columns));
     for (const AttentionCase& c : cases) {
+      if (c.kv_bits == 8) continue;  // fitted like bf16, and again as long
       const auto bytes = static_cast<double>(kv_bytes_read(c));
-      const double factor = c.kv_bits == 16 ? 1 : 1.3;
-      CsvRow row(kGpu, "kvsim", kVersion, "x", c.shape.heads, c.shape.kv_heads, kHeadDim,
-                 c.kv_bits == 16 ? "bfloat16" : "int" + std::to_string(c.kv_bits), c.batch, c.kv_len,
-                 kernel(FakeDevice::attention(factor * bytes)));
+      const double factor = c.kv_bits >= 8 ? 1 : 1.3;
+      CsvRow row(kGpu, "kvsim", kVersion, "x", c.shape.heads, c.shape.kv_heads, kHeadDim, kv_dtype_of(c), c.batch,
+                 c.kv_len, kernel(FakeDevice::attention(factor * bytes)));
       if (low_bits) {
         row.add(c.kv_bits);
-        row.add(c.kv_bits == 16 ? 0 : kGroup);
+        row.add(c.kv_bits >= 8 ? 0 : kGroup);
         row.add(kv_bytes_read(c));
+        row.add(key_scales_of(c));
       }
       file.add(row);
     }
@@ -107,8 +118,26 @@ class RoundTrip : public ::testing::Test {
     CsvFile file(with({"gpu", "framework", "version", "kernel", "num_heads", "num_kv_heads", "head_dim", "kv_dtype",
                        "batch", "seq_len"}));
     for (const AttentionCase& c : prefill_cases(models_, false)) {
-      file.add(CsvRow(kGpu, "kvsim", kVersion, "x", c.shape.heads, c.shape.kv_heads, kHeadDim, "bfloat16", c.batch,
+      if (c.kv_bits == 8) continue;
+      file.add(CsvRow(kGpu, "kvsim", kVersion, "x", c.shape.heads, c.shape.kv_heads, kHeadDim, kv_dtype_of(c), c.batch,
                       c.kv_len, kernel(FakeDevice::prefill(c.batch * c.shape.heads, c.kv_len))));
+    }
+    return file.text(true);
+  }
+
+  std::string verify(double slower) const {
+    CsvFile file(with({"gpu", "framework", "version", "kernel", "num_heads", "num_kv_heads", "head_dim", "kv_dtype",
+                       "batch", "kv_len"},
+                      {"query_tokens"}));
+    for (const AttentionCase& c : verify_cases(models_, false)) {
+      if (c.kv_bits == 8) continue;
+      const double mean_kv = c.kv_len - (c.query_tokens - 1) / 2.0;
+      CsvRow row(
+          kGpu, "kvsim", kVersion, "x", c.shape.heads, c.shape.kv_heads, kHeadDim, kv_dtype_of(c), c.batch, c.kv_len,
+          kernel(FakeDevice::verify(static_cast<double>(kv_bytes_read(c)),
+                                    static_cast<double>(c.batch) * c.query_tokens * c.shape.heads, mean_kv, slower)));
+      row.add(c.query_tokens);
+      file.add(row);
     }
     return file.text(true);
   }
@@ -185,6 +214,24 @@ class RoundTrip : public ::testing::Test {
 
   [[nodiscard]] std::string file(const char* name) const { return (path_ / name).string(); }
 
+  /// `catalogue` with the profile "fake" and the link "fake-host", fitted to the folder as it is.
+  models::Calibration fit_into(models::Catalogue& catalogue) const {
+    models::Readings readings;
+    for (const std::string& csv : models::csv_files(path_.string())) {
+      models::read_samples(csv, nullptr, false, readings);
+    }
+    EXPECT_EQ(readings.ignored, std::vector<std::string>{file("replay.csv")});
+    models::CalibrationOptions options;
+    options.profile = "fake";
+    options.leave_out_shapes = options.leave_out_models = options.other_machines = false;
+    const models::GpuSpec gpu = catalogue.gpu("h100-sxm");
+    models::Calibration fitted = models::calibrate(readings, gpu, {}, {}, options);
+    EXPECT_TRUE(fitted.refused.empty());
+    const schema::ConfigNode document = schema::read_yaml(models::catalogue_yaml(fitted, gpu), "fitted");
+    catalogue.add({&document, 1});
+    return fitted;
+  }
+
   fs::path path_;
   std::vector<models::LlmSpec> models_;
   ReplayParameters parameters_{};
@@ -192,18 +239,9 @@ class RoundTrip : public ::testing::Test {
 };
 
 TEST_F(RoundTrip, WhatWasFittedRedoesTheReplay) {
-  models::Readings readings;
-  for (const std::string& csv : models::csv_files(path_.string())) models::read_samples(csv, nullptr, false, readings);
-  EXPECT_EQ(readings.ignored, std::vector<std::string>{file("replay.csv")});
   models::Catalogue catalogue = models::Catalogue::built_in();
-  models::CalibrationOptions options;
-  options.profile = "fake";
-  options.leave_out_shapes = options.leave_out_models = options.other_machines = false;
+  fit_into(catalogue);
   const models::GpuSpec gpu = catalogue.gpu("h100-sxm");
-  const models::Calibration fitted = models::calibrate(readings, gpu, {}, {}, options);
-  EXPECT_TRUE(fitted.refused.empty());
-  const schema::ConfigNode document = schema::read_yaml(models::catalogue_yaml(fitted, gpu), "fitted");
-  catalogue.add({&document, 1});
 
   const models::ReplayRun run = models::read_replay_run(file("replay.yaml"));
   const auto rows = models::read_replay_rows(file("replay.csv"), run);
@@ -228,6 +266,42 @@ TEST_F(RoundTrip, WhatWasFittedRedoesTheReplay) {
                                catalogue.link("fake-host"), catalogue.model(run.model)},
                               run, rows);
   EXPECT_GT(other.errors.median, 3 * c.errors.median);
+}
+
+TEST_F(RoundTrip, VerificationFiveTimesSlowerReachesThePlanAndTheSimulator) {
+  struct Answer {
+    double attention_s = 0;  ///< of a layer, sixteen requests verifying 26 drafts each
+    planner::OperatingPoint plan;
+    double simulated_tokens_per_s = 0;
+  };
+  const auto answer = [&](double slower) {
+    OutputFolder(path_.string(), true).write("verify_attention.csv", verify(slower));
+    models::Catalogue catalogue = models::Catalogue::built_in();
+    fit_into(catalogue);
+    scenario::Scenario s = testing::small_scenario({"workload.requests=20", "workload.output=60 tokens"});
+    s.serving.cluster.profile = catalogue.profile("fake");
+    Answer a;
+    constexpr double kRequests = 16, kQueries = 26, kKv = 16384;
+    const models::LlmSpec& model = s.serving.model;
+    models::StepWork work;
+    work.verify = {kRequests * kQueries, kRequests * kKv * static_cast<double>(model.kv_bytes_per_token()),
+                   kRequests * kQueries * (kKv - (kQueries - 1) / 2), kRequests, 0};
+    const models::StepTimer timer(s.serving.cluster.gpu, catalogue.link("nvlink4"), s.serving.cluster.profile, model,
+                                  1);
+    a.attention_s = timer.time(work).attention_s / static_cast<double>(model.layers);
+    const double truth_s =
+        FakeDevice::verify(work.verify.kv_bytes / static_cast<double>(model.layers),
+                           kRequests * kQueries * static_cast<double>(model.heads), kKv - (kQueries - 1) / 2, slower);
+    EXPECT_NEAR(a.attention_s / truth_s, 1, 0.03) << slower << " times slower";
+    a.plan = planner::plan(s, {}).optimum;
+    a.simulated_tokens_per_s = planner::run_experiment(s).confidence.at("throughput.output_tokens_per_s").mean;
+    return a;
+  };
+  const Answer once = answer(1), slow = answer(5);
+  EXPECT_NEAR(slow.attention_s / once.attention_s, 5, 0.25);
+  EXPECT_LT(slow.plan.throughput_tokens_per_s, 0.9 * once.plan.throughput_tokens_per_s);
+  EXPECT_GT(slow.plan.x, once.plan.x) << "more drafts for each verification";
+  EXPECT_LT(slow.simulated_tokens_per_s, 0.97 * once.simulated_tokens_per_s) << "reloads hide a part of it";
 }
 
 }  // namespace

@@ -328,5 +328,20 @@ TEST(Lossless, IsWhatEveryCompositionMeasures) {
   }
 }
 
+TEST(Interference, AnswersSayThatNobodyMeasuredItAndWhatItMayBe) {
+  const std::string measured =
+      "cluster.gpu.profile.interference={kernels_to_gpu: {value: 0.05, source: measurement, reference: mine}}";
+  const auto list = results::assumptions_of(small_scenario());
+  EXPECT_TRUE(says(list, "profile.interference.kernels_to_gpu = 0, of 0.017 to 0.11: not measured on this GPU"));
+  EXPECT_TRUE(says(list, "profile.interference.copies_to_gpu = 0, of 0 to 0.02"));
+  const auto of_mine = results::assumptions_of(small_scenario({measured}));
+  EXPECT_FALSE(says(of_mine, "interference.kernels_to_gpu"));
+  EXPECT_TRUE(says(of_mine, "interference.copies_to_gpu = 0"));
+  EXPECT_FALSE(says(results::assumptions_of(
+                        small_scenario({"decode={policy: full_kv}", "schedule={policy: fcfs}", "prefill=recompute"})),
+                    "interference"))
+      << "nothing is copied";
+}
+
 }  // namespace
 }  // namespace kvsim::testing::KVSIM_FILE

@@ -79,6 +79,9 @@ constexpr Leaf kPrefill[] = {{"kv", "bf16"},
                              {"valid_to", "16384"},
                              {"source", "measurement"},
                              {"reference", "one"}};
+constexpr Leaf kVerify[] = {
+    {"kv", "bf16"},      {"block_rows", "64"}, {"reading", "1.2"}, {"further_blocks", "1"},   {"efficiency", "0.4"},
+    {"per_row", "2 ns"}, {"blend_power", "4"}, {"valid_to", "64"}, {"source", "measurement"}, {"reference", "one"}};
 constexpr Leaf kLaunches[] = {{"decode", "decode"}, {"several_queries", "once"}, {"prefill", "mixed"},
                               {"mixed", "mixed"},   {"source", "measurement"},   {"reference", "one"}};
 constexpr Leaf kJoined[] = {{"empty_tile", "2 ns"}, {"decode_overhead_tokens", "0"}};
@@ -127,15 +130,15 @@ class Writer {
   [[nodiscard]] std::string fitted(bool mixed) const {
     const std::string decode = "fitted.decode_attention";
     const std::string prefill = "fitted.prefill_attention";
-    std::string forms = "linear: [" + linear() + "], decode_attention: [{" + leaves(decode, kDecode) + ", " +
-                        leaves(decode, kWhose) + ", stream: {" + leaves(decode + ".stream", kStream) + "}" +
-                        asked(decode + ".walk", kWalk) + asked(decode + ".correction", kWalkCorrection) +
-                        asked(decode + ".error", kError) + "}], prefill_attention: [{" + leaves(prefill, kPrefill) +
-                        ", " + leaves(prefill, kWhose) + asked(prefill + ".correction", kHeadCorrection) +
-                        asked(prefill + ".error", kError) + "}], " + latent() + ", moe: [{" +
-                        leaves("fitted.moe", kExperts) + ", stream: {" + leaves("fitted.moe.stream", kStream) +
-                        "}, tiles: [{" + leaves("fitted.moe.tiles", kTile) + "}]" + asked("fitted.moe.error", kError) +
-                        "}], elementwise: " + with_stream("fitted.elementwise", kElementwise);
+    std::string forms =
+        "linear: [" + linear() + "], decode_attention: [{" + leaves(decode, kDecode) + ", " + leaves(decode, kWhose) +
+        ", stream: {" + leaves(decode + ".stream", kStream) + "}" + asked(decode + ".walk", kWalk) +
+        asked(decode + ".correction", kWalkCorrection) + asked(decode + ".error", kError) + "}], " + verify() +
+        "prefill_attention: [{" + leaves(prefill, kPrefill) + ", " + leaves(prefill, kWhose) +
+        asked(prefill + ".correction", kHeadCorrection) + asked(prefill + ".error", kError) + "}], " + latent() +
+        ", moe: [{" + leaves("fitted.moe", kExperts) + ", stream: {" + leaves("fitted.moe.stream", kStream) +
+        "}, tiles: [{" + leaves("fitted.moe.tiles", kTile) + "}]" + asked("fitted.moe.error", kError) +
+        "}], elementwise: " + with_stream("fitted.elementwise", kElementwise);
     if (mixed) {
       const std::string at = "fitted.mixed_attention";
       std::string tiled = leaves(at, kPrefill);
@@ -196,6 +199,12 @@ class Writer {
            asked(decode + ".error", kError) + "}], latent_prefill_attention: [{" +
            leaves("fitted.latent_prefill_attention", kLatentPrefill) +
            asked("fitted.latent_prefill_attention.error", kError) + "}]";
+  }
+  /// Only where the row is about it.
+  [[nodiscard]] std::string verify() const {
+    const std::string at = "fitted.verify_attention";
+    if (key_.rfind(at + ".", 0) != 0) return "";
+    return "verify_attention: [{" + leaves(at, kVerify) + asked(at + ".error", kError) + "}], ";
   }
   [[nodiscard]] std::string linear() const {
     const std::string at = "fitted.linear";

@@ -223,6 +223,16 @@ std::vector<KeyRow> kernel_rows() {
       row("fitted.decode_attention[].valid_to", "1e6", "4e9", {}, Effect::reported),
       row("fitted.decode_attention[].source", "measurement", "publication", {}, Effect::reported),
       row("fitted.decode_attention[].reference", "one", "two", {}, Effect::reported),
+      row("fitted.verify_attention[].kv", "bf16", "fp8", {}, Effect::refused),  // of which there is no decode attention
+      row("fitted.verify_attention[].block_rows", "64", "16"),
+      row("fitted.verify_attention[].reading", "1.2", "3"),
+      row("fitted.verify_attention[].further_blocks", "1", "0"),
+      row("fitted.verify_attention[].efficiency", "0.4", "0.01"),
+      row("fitted.verify_attention[].per_row", "2 ns", "200 ns"),
+      row("fitted.verify_attention[].blend_power", "4", "1"),
+      row("fitted.verify_attention[].valid_to", "64", "4", {}, Effect::reported),
+      row("fitted.verify_attention[].source", "measurement", "publication", {}, Effect::reported),
+      row("fitted.verify_attention[].reference", "one", "two", {}, Effect::reported),
       row("fitted.elementwise.t0", "2 us", "9 us"),
       row("fitted.elementwise.source", "measurement", "publication", {}, Effect::reported),
       row("fitted.elementwise.reference", "one", "two", {}, Effect::reported),
@@ -280,6 +290,7 @@ std::vector<KeyRow> kernel_rows() {
   rows.push_back(fp8);
   add_error(rows, "fitted.linear[].", {});
   add_error(rows, "fitted.decode_attention[].", {});
+  add_error(rows, "fitted.verify_attention[].", {});
   add_stream(rows, "fitted.elementwise.", prefilling);
   add_stream(rows, "fitted.mixed_attention[].", mixed);
   add_correction(rows, "fitted.decode_attention[].", "walks", {});

@@ -131,6 +131,8 @@ std::vector<KeyRow> profile_rows() {
       {kProfile + ".interference.kernels_from_gpu", kSlowWrites, "0", "0.5"},
       {kProfile + ".interference.copies_to_gpu", kNamed, "0", "0.5"},
       {kProfile + ".interference.copies_from_gpu", kSlowWrites, "0", "0.5"},
+      {kProfile + ".interference.kernels_at_most", kNamed, "0.1", "0.2", Effect::reported},
+      {kProfile + ".interference.copies_at_most", kNamed, "0.1", "0.2", Effect::reported},
       {kProfile + ".launch.by_requests",
        drafting({kProfile + "=h100-vllm", kProfile + ".launch.kernel=2 ms", kProfile + ".captured_tokens=8 tokens"}),
        "false", "true"},

@@ -359,6 +359,24 @@ std::vector<std::string> placement_assumptions(const scenario::Scenario& scenari
   return said;
 }
 
+/// Shares that nobody has measured are 0 in the figures; what they may be stands beside them. Kernels that memory binds
+/// lose at least the bandwidth that copies take.
+void add_interference(Collector& out, const serving::ClusterConfig& c) {
+  const models::Interference& i = c.profile.interference;
+  const auto unknown = [](const Sourced<double>& share) { return share.value <= 0 && share.source.reference.empty(); };
+  const auto add = [&out](const char* name, double least, const char* of_least, const Sourced<double>& most) {
+    out.add(fmt::format("profile.interference.{}", name), fmt::format("0, of {:.2g} to {:.2g}", least, most.value),
+            {schema::SourceKind::assumption,
+             fmt::format("not measured on this GPU; {}at most as {}", of_least, most.source.reference)});
+  };
+  if (unknown(i.kernels_to_gpu)) {
+    const double share = c.host_link.read_bytes_per_s.value / c.gpu.memory_bytes_per_s.value;
+    add("kernels_to_gpu", std::min(share, i.kernels_at_most.value),
+        "at least the link's share of the memory bandwidth, ", i.kernels_at_most);
+  }
+  if (unknown(i.copies_to_gpu)) add("copies_to_gpu", 0, "", i.copies_at_most);
+}
+
 }  // namespace
 
 std::string_view source_word(schema::SourceKind kind) {
@@ -381,6 +399,7 @@ std::vector<Provenance> provenance_of(const scenario::Scenario& scenario) {
     if (pools.remote.nodes > 0) add_link(out, "remote_link", pools.remote.link);
   } else if (c.prefill == serving::PrefillKind::stored || decode.offloads() || c.placement) {
     add_link(out, "host_link", c.cluster.host_link);
+    add_interference(out, c.cluster);
   }
   if (decode.fetches_pairs()) add_fetch(out, c);
   add_collectives(out, c.cluster);

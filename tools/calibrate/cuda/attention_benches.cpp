@@ -15,19 +15,6 @@ Columns columns_with(const char* length, const Columns& more) {
   return columns;
 }
 
-const char* dtype_of(int bits) {
-  switch (bits) {
-    case 4:
-      return "int4";
-    case 2:
-      return "int2";
-    case 1:
-      return "int1";
-    default:
-      return "bfloat16";
-  }
-}
-
 CsvFile run(Session& session, const std::string& name, const std::vector<AttentionCase>& cases, const char* length,
             const Columns& more, const std::function<void(CsvRow&, const AttentionCase&)>& add_more) {
   CsvFile file(columns_with(length, more));
@@ -40,7 +27,7 @@ CsvFile run(Session& session, const std::string& name, const std::vector<Attenti
     const AttentionCut cut = cut_for(session.device, c.query_tokens * (c.shape.heads / c.shape.kv_heads),
                                      c.shape.kv_heads, c.batch, longest);
     CsvRow row(session.gpu, "kvsim", session.version, kernel_name(c, cut), c.shape.heads, c.shape.kv_heads, kHeadDim,
-               dtype_of(c.kv_bits), c.batch, c.kv_len, spread);
+               kv_dtype_of(c), c.batch, c.kv_len, spread);
     add_more(row, c);
     file.add(row);
     return true;
@@ -73,10 +60,11 @@ CsvFile bench_verify_attention(Session& session) {
 
 CsvFile bench_quantised_attention(Session& session) {
   return run(session, "quantised_attention", quantised_cases(session.models, session.arguments.quick), "kv_len",
-             {"kv_bits", "group", "kv_bytes_read"}, [](CsvRow& row, const AttentionCase& c) {
+             {"kv_bits", "group", "kv_bytes_read", "key_scales"}, [](CsvRow& row, const AttentionCase& c) {
                row.add(c.kv_bits);
-               row.add(c.kv_bits == 16 ? 0 : kGroup);
+               row.add(c.kv_bits >= 8 ? 0 : kGroup);
                row.add(kv_bytes_read(c));
+               row.add(key_scales_of(c));
              });
 }
 

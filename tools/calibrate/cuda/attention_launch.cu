@@ -32,21 +32,33 @@ void launch_decode(const AttentionArgs& args, const AttentionCut& cut, dim3 grid
   check_launch();
 }
 
+template <int kBits>
+void launch_bits(const AttentionArgs& args, const AttentionCut& cut, bool by_channel, dim3 grid, cudaStream_t stream) {
+  if (by_channel) {
+    launch_decode<ChannelFormat<kBits>>(args, cut, grid, stream);
+  } else {
+    launch_decode<QuantisedFormat<kBits>>(args, cut, grid, stream);
+  }
+}
+
 }  // namespace
 
-void launch_attention(const AttentionArgs& args, const AttentionCut& cut, int sequences, int bits,
+void launch_attention(const AttentionArgs& args, const AttentionCut& cut, int sequences, const KvBits& kv,
                       cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>(sequences * cut.tiles), static_cast<unsigned>(args.kv_heads),
                   static_cast<unsigned>(cut.chunks));
-  switch (bits) {
+  switch (kv.bits) {
     case 4:
-      launch_decode<QuantisedFormat<4>>(args, cut, grid, stream);
+      launch_bits<4>(args, cut, kv.keys_by_channel, grid, stream);
       break;
     case 2:
-      launch_decode<QuantisedFormat<2>>(args, cut, grid, stream);
+      launch_bits<2>(args, cut, kv.keys_by_channel, grid, stream);
       break;
     case 1:
-      launch_decode<QuantisedFormat<1>>(args, cut, grid, stream);
+      launch_bits<1>(args, cut, kv.keys_by_channel, grid, stream);
+      break;
+    case 8:
+      launch<Fp8Format>(args, cut, grid, stream);
       break;
     default:
       launch<Bf16Format>(args, cut, grid, stream);

@@ -17,34 +17,43 @@ AttentionCut cut_for(const cudaDeviceProp& device, int rows, int kv_heads, int s
   return cut_attention(rows, kv_heads, sequences, longest, kBlocksEach * device.multiProcessorCount);
 }
 
-bool RandomPools::prepare(std::size_t bytes, std::size_t scales, int bits) {
-  const bool fits = keys_.size() >= bytes && key_scales_.size() * sizeof(std::uint32_t) >= scales;
-  if (fits && bits_ == bits) return true;
+bool RandomPools::prepare(const AttentionCase& c) {
+  const auto bytes = static_cast<std::size_t>(pool_bytes(c));
+  const auto key_scales = static_cast<std::size_t>(key_scale_bytes(c)) / sizeof(std::uint32_t);
+  const auto value_scales = static_cast<std::size_t>(value_scale_bytes(c)) / sizeof(std::uint32_t);
+  const bool fits = keys_.size() >= bytes && key_scales_.size() >= key_scales && value_scales_.size() >= value_scales;
+  if (fits && bits_ == c.kv_bits && by_channel_ == c.keys_by_channel) return true;
   if (!fits) {
     keys_ = {};  // what is there may have to go first
     values_ = {};
     key_scales_ = {};
     value_scales_ = {};
     bits_ = 0;
-    if (2 * (bytes + scales) > session_.usable_bytes()) return false;
+    if (2 * bytes + (key_scales + value_scales) * sizeof(std::uint32_t) > session_.usable_bytes()) return false;
     keys_ = DeviceBuffer<std::byte>(bytes);
     values_ = DeviceBuffer<std::byte>(bytes);
-    key_scales_ = DeviceBuffer<std::uint32_t>(scales / sizeof(std::uint32_t));
-    value_scales_ = DeviceBuffer<std::uint32_t>(scales / sizeof(std::uint32_t));
+    key_scales_ = DeviceBuffer<std::uint32_t>(key_scales);
+    value_scales_ = DeviceBuffer<std::uint32_t>(value_scales);
   }
   const Stream& stream = session_.timer.stream();
-  const auto fill = [&](const DeviceBuffer<std::byte>& data, const DeviceBuffer<std::uint32_t>& scale,
+  const int bits = c.kv_bits;
+  const auto fill = [&](const DeviceBuffer<std::byte>& data, const DeviceBuffer<std::uint32_t>& scale, bool by_channel,
                         std::uint64_t seed) {
     if (bits == 16) {
       fill_values(reinterpret_cast<std::uint16_t*>(data.get()), data.size() / 2, seed, stream);
       return;
     }
+    if (bits == 8) {
+      fill_e4m3(reinterpret_cast<std::uint8_t*>(data.get()), data.size(), seed, stream);
+      return;
+    }
     fill_words(reinterpret_cast<std::uint32_t*>(data.get()), data.size() / 4, seed, stream);
-    if (scale.size() > 0) fill_scales(scale.get(), scale.size(), seed + 1, bits, stream);
+    if (scale.size() > 0) fill_scales(scale.get(), scale.size(), seed + 1, bits, by_channel, stream);
   };
-  fill(keys_, key_scales_, key_seed());
-  fill(values_, value_scales_, value_seed());
+  fill(keys_, key_scales_, c.keys_by_channel, key_seed());
+  fill(values_, value_scales_, false, value_seed());
   bits_ = bits;
+  by_channel_ = c.keys_by_channel;
   return true;
 }
 
@@ -75,19 +84,28 @@ void AttentionRunner::verify(const AttentionCase& c, const AttentionArgs& args, 
     for (std::int64_t e = 0; e < kHeadDim; ++e)
       query.push_back(random_value(session_.arguments.seed, static_cast<std::uint64_t>(at + e)));
     for (const Bf16 value : output.download(static_cast<std::size_t>(at), kHeadDim)) got.push_back(from_bf16(value));
-    const auto read = [&](std::uint64_t seed) {
-      return [&, seed](std::int64_t token, std::span<float> vector) {
-        const auto page = static_cast<std::size_t>(static_cast<std::int64_t>(sequence) * args.pages_per_sequence +
-                                                   token / kPageTokens);
-        const std::int64_t v =
-            (static_cast<std::int64_t>(table[page]) * c.shape.kv_heads + kv_head) * kPageTokens + token % kPageTokens;
-        for (int e = 0; e < kHeadDim; ++e) vector[static_cast<std::size_t>(e)] = pool_element(seed, v, e, c.kv_bits);
+    const auto place = [&](std::int64_t page) {  // of a page and KV head
+      const auto at_page =
+          static_cast<std::size_t>(static_cast<std::int64_t>(sequence) * args.pages_per_sequence + page);
+      return static_cast<std::int64_t>(table[at_page]) * c.shape.kv_heads + kv_head;
+    };
+    const auto read = [&](std::uint64_t seed, bool by_channel) {
+      return [&, seed, by_channel](std::int64_t token, std::span<float> vector) {
+        const std::int64_t v = place(token / kPageTokens) * kPageTokens + token % kPageTokens;
+        const std::int64_t scales = place(token / kChannelTokens * (kChannelTokens / kPageTokens));
+        for (int e = 0; e < kHeadDim; ++e) {
+          vector[static_cast<std::size_t>(e)] =
+              by_channel ? channel_element(seed, v, scales, e, c.kv_bits) : pool_element(seed, v, e, c.kv_bits);
+        }
       };
     };
     const int visible = visible_tokens(args, lengths[static_cast<std::size_t>(sequence)], row);
     constexpr double tolerance = 0.03;
-    const std::string wrong = compare_row(
-        got, reference_attention(query, visible, read(pools_.key_seed()), read(pools_.value_seed())), tolerance);
+    const std::string wrong =
+        compare_row(got,
+                    reference_attention(query, visible, read(pools_.key_seed(), c.keys_by_channel),
+                                        read(pools_.value_seed(), false)),
+                    tolerance);
     if (!wrong.empty()) {
       throw WrongResult(
           fmt::format("{} heads, {} KV heads, batch {}, KV {}, {} query tokens, {} bits, lengths {}; sequence {}, KV "
@@ -112,8 +130,7 @@ bool AttentionRunner::measure(const AttentionCase& c, Spread& spread) {
   if (2 * outputs * sizeof(Bf16) + partials * (kHeadDim + 2) * sizeof(float) > session_.usable_bytes()) return false;
   const DeviceBuffer<Bf16> queries(outputs), output(outputs);
   const DeviceBuffer<float> partial_output(partials * kHeadDim), partial_maximum(partials), partial_sum(partials);
-  if (!pools_.prepare(static_cast<std::size_t>(pool_bytes(c)), static_cast<std::size_t>(scale_bytes(c)), c.kv_bits))
-    return false;
+  if (!pools_.prepare(c)) return false;
 
   // Rows of the table are as long as the longest sequence; what lies behind a sequence's end is not read.
   const int columns = pages_of(longest);
@@ -147,7 +164,9 @@ bool AttentionRunner::measure(const AttentionCase& c, Spread& spread) {
   args.chunks = cut.chunks;
   args.tiles = cut.tiles;
   args.scale_log2 = attention_scale();
-  const auto work = [&](const Stream& s) { launch_attention(args, cut, c.batch, c.kv_bits, s.get()); };
+  const auto work = [&](const Stream& s) {
+    launch_attention(args, cut, c.batch, {c.kv_bits, c.keys_by_channel}, s.get());
+  };
   work(stream);
   verify(c, args, table, lengths, output);
   spread = session_.timer.time(work, Caches::cold);
@@ -155,7 +174,10 @@ bool AttentionRunner::measure(const AttentionCase& c, Spread& spread) {
 }
 
 std::string kernel_name(const AttentionCase& c, const AttentionCut& cut) {
-  return fmt::format("kvsim_{}_mma{}", c.kv_bits == 16 ? "paged" : "paged_dequantising",
+  return fmt::format("kvsim_{}_mma{}",
+                     c.kv_bits == 16     ? "paged"
+                     : c.keys_by_channel ? "paged_dequantising_by_channel"
+                                         : "paged_dequantising",
                      cut.chunks > 1 ? "_split_kv" : "");
 }
 

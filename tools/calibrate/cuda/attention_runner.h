@@ -21,8 +21,8 @@ float attention_scale();
 class RandomPools {
  public:
   RandomPools(const Session& session, std::uint64_t seed) : session_(session), seed_(seed) {}
-  /// Whether `bytes` of keys, as many of values and their scales fit; then they are there.
-  bool prepare(std::size_t bytes, std::size_t scales, int bits);
+  /// Whether the case's keys, values and their scales fit; then they are there.
+  bool prepare(const AttentionCase& c);
   [[nodiscard]] KvPools pools() const;
   [[nodiscard]] std::uint64_t key_seed() const { return seed_; }
   [[nodiscard]] std::uint64_t value_seed() const { return seed_ + 2; }
@@ -33,6 +33,7 @@ class RandomPools {
   DeviceBuffer<std::byte> keys_, values_;
   DeviceBuffer<std::uint32_t> key_scales_, value_scales_;
   int bits_ = 0;
+  bool by_channel_ = false;
 };
 
 class AttentionRunner {

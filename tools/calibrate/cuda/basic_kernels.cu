@@ -35,7 +35,10 @@ struct MakeE4m3 {
 struct MakeScale {
   std::uint64_t seed;
   int bits;
-  __device__ std::uint32_t operator()(std::size_t i) const { return random_scale_offset(seed, i, bits); }
+  bool by_channel;
+  __device__ std::uint32_t operator()(std::size_t i) const {
+    return by_channel ? random_channel_word(seed, i, bits) : random_scale_offset(seed, i, bits);
+  }
 };
 
 __global__ void read_kernel(const uint4* from, std::size_t count, std::uint32_t* sums) {
@@ -113,8 +116,9 @@ void fill_e4m3(std::uint8_t* values, std::size_t count, std::uint64_t seed, cons
   fill<<<kFillBlocks, kThreads, 0, stream.get()>>>(values, count, MakeE4m3{seed});
   check_launch();
 }
-void fill_scales(std::uint32_t* words, std::size_t count, std::uint64_t seed, int bits, const Stream& stream) {
-  fill<<<kFillBlocks, kThreads, 0, stream.get()>>>(words, count, MakeScale{seed, bits});
+void fill_scales(std::uint32_t* words, std::size_t count, std::uint64_t seed, int bits, bool by_channel,
+                 const Stream& stream) {
+  fill<<<kFillBlocks, kThreads, 0, stream.get()>>>(words, count, MakeScale{seed, bits, by_channel});
   check_launch();
 }
 

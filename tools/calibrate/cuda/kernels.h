@@ -19,7 +19,9 @@ namespace kvsim::calibrate {
 void fill_values(std::uint16_t* bf16, std::size_t count, std::uint64_t seed, const Stream& stream);
 void fill_words(std::uint32_t* words, std::size_t count, std::uint64_t seed, const Stream& stream);
 void fill_e4m3(std::uint8_t* values, std::size_t count, std::uint64_t seed, const Stream& stream);
-void fill_scales(std::uint32_t* words, std::size_t count, std::uint64_t seed, int bits, const Stream& stream);
+/// `by_channel`: of random_channel_word.
+void fill_scales(std::uint32_t* words, std::size_t count, std::uint64_t seed, int bits, bool by_channel,
+                 const Stream& stream);
 
 /// Bytes are a multiple of 16. `sums` has a place for each of read_blocks() blocks: the XOR of the words it read.
 int read_blocks(int multiprocessors);
@@ -39,10 +41,16 @@ void hold(const Stream& stream);
 
 // Quantisation and top-k (cache_kernels.cu).
 
-/// `bits` is 4, 2 or 1; `vectors`, of 128 elements, a multiple of 16.
-void quantise_vectors(int bits, const Bf16* values, std::uint32_t* words, std::uint32_t* scales, std::int64_t vectors,
-                      cudaStream_t stream);
-void dequantise_vectors(int bits, const std::uint32_t* words, const std::uint32_t* scales, Bf16* values,
+/// How KV is held.
+struct KvBits {
+  int bits = 16;                 ///< an element: 16, 8 (e4m3), 4, 2 or 1
+  bool keys_by_channel = false;  ///< scales of keys of few bits; else by token
+};
+
+/// `kv.bits` is 4, 2 or 1; `vectors`, of 128 elements, a multiple of 16, by channel of 256.
+void quantise_vectors(const KvBits& kv, const Bf16* values, std::uint32_t* words, std::uint32_t* scales,
+                      std::int64_t vectors, cudaStream_t stream);
+void dequantise_vectors(const KvBits& kv, const std::uint32_t* words, const std::uint32_t* scales, Bf16* values,
                         std::int64_t vectors, cudaStream_t stream);
 
 /// Scores spread evenly over [-2, 2) in 2^24 steps.
@@ -53,8 +61,9 @@ void select_topk(const float* scores, int* indices, std::int64_t rows, int colum
 
 // Attention (attention_launch.cu).
 
-/// Puts the kernels for `args` onto a stream. `cut` is what args was made from; `bits` is 16, or
-/// for at most 16 rows (query tokens times heads) for each KV head 4, 2 or 1; more throws std::invalid_argument.
-void launch_attention(const AttentionArgs& args, const AttentionCut& cut, int sequences, int bits, cudaStream_t stream);
+/// Puts the kernels for `args` onto a stream. `cut` is what args was made from; KV of few bits is for at most 16 rows
+/// (query tokens times heads) for each KV head, more throws std::invalid_argument.
+void launch_attention(const AttentionArgs& args, const AttentionCut& cut, int sequences, const KvBits& kv,
+                      cudaStream_t stream);
 
 }  // namespace kvsim::calibrate

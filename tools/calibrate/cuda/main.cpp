@@ -3,15 +3,21 @@
 #include <cstdio>
 #include <exception>
 #include <map>
+#include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "models/schema/error.h"
 #include "tools/calibrate/cuda/benches.h"
 #include "tools/calibrate/cuda/session.h"
+#include "tools/calibrate/host/device_state.h"
+#include "tools/calibrate/host/dry_run.h"
 #include "tools/calibrate/host/interrupt.h"
+#include "tools/calibrate/host/nvml.h"
 #include "tools/calibrate/host/output.h"
 #include "tools/calibrate/host/shapes.h"
+#include "tools/calibrate/host/storage.h"
 
 namespace kvsim::calibrate {
 namespace {
@@ -39,8 +45,25 @@ const std::map<std::string, Benchmark>& table() {
   return benchmarks;
 }
 
+/// storage.csv; a note where there is one.
+std::vector<std::string> time_storage(const Arguments& arguments, const OutputFolder& out, const std::string& gpu,
+                                      std::string& note) {
+  StorageResult result =
+      measure_storage(arguments.storage, arguments.quick, arguments.budget_s, arguments.seed, gpu, program_version());
+  note = std::move(result.note);
+  if (result.file.empty()) return {};
+  out.write("storage.csv", result.file.text(true));
+  return {"storage.csv"};
+}
+
 /// Runs one benchmark and writes its files; returns their names.
 std::vector<std::string> run(const std::string& name, Session& session, const OutputFolder& out) {
+  if (name == "storage") {
+    std::string note;
+    std::vector<std::string> files = time_storage(session.arguments, out, session.gpu, note);
+    if (!note.empty()) session.note(name, note);
+    return files;
+  }
   if (name == "replay") {
     const ReplayFiles files = bench_replay(session);
     out.write("replay.yaml", files.parameters);
@@ -56,15 +79,40 @@ std::vector<std::string> run(const std::string& name, Session& session, const Ou
   return {name + ".csv"};
 }
 
+/// Of a drive alone: no device is looked for.
+int calibrate_storage(const Arguments& arguments) {
+  const OutputFolder out(arguments.out, arguments.force);
+  MachineRecord machine;
+  machine.date = utc_now();
+  machine.command = arguments.command_line;
+  machine.kvsim_version = program_version();
+  machine.seed = arguments.seed;
+  std::string note;
+  machine.files = time_storage(arguments, out, "", note);
+  if (!note.empty()) machine.notes["storage"] = note;
+  out.write("machine.yaml", machine_yaml(machine));
+  if (!note.empty()) fmt::print(stderr, "storage: {}\n", note);
+  fmt::print("results are in {}; next: kvsim calibrate fit {} --gpu NAME --out drive.yaml\n", arguments.out,
+             arguments.out);
+  return machine.files.empty() ? kFailed : kDone;
+}
+
 int calibrate(const Arguments& arguments) {
+  if (arguments.benchmarks == std::vector<std::string>{"storage"}) return calibrate_storage(arguments);
   auto models = catalogue_models(arguments.models);
   const cudaDeviceProp device = open_device(arguments);
   const OutputFolder out(arguments.out, arguments.force);
   MachineRecord machine = describe_device(device, arguments);
   Session session(arguments, device, std::move(models));
+  std::string why;
+  const std::unique_ptr<Nvml> nvml = Nvml::open(bus_id_of(arguments.device), why);
+  if (!nvml) session.note("device_state", fmt::format("clocks, power and throttling are not known: {}", why));
+  CsvFile states(device_state_columns());
   int status = kDone;
   for (const std::string& name : arguments.benchmarks) {
     fmt::print(stderr, "{} ...\n", name);
+    std::optional<DeviceWatch> watch;
+    if (nvml) watch.emplace([&nvml] { return nvml->look(); });
     try {
       stop_if_interrupted();
       for (const std::string& file : run(name, session, out)) machine.files.push_back(file);
@@ -73,6 +121,12 @@ int calibrate(const Arguments& arguments) {
     } catch (const std::exception& error) {
       session.note(name, fmt::format("failed, no file: {}", error.what()));
       status = kFailed;
+    }
+    if (watch) {
+      const DeviceState state = state_of(watch->end());
+      if (const std::string said = remark(state); !said.empty()) session.note(name, said);
+      states.add(device_state_row(session.gpu, session.version, name, state, nvml->limits()));
+      out.write("device_state.csv", states.text(false));
     }
     machine.notes = session.notes();
     out.write("machine.yaml", machine_yaml(machine));  // each time, so that files never lie there without it
@@ -89,6 +143,10 @@ int status_of(int argc, char** argv) {
     const Arguments arguments = parse_arguments(argc, argv);
     if (!arguments.answer.empty()) {
       std::fputs(arguments.answer.c_str(), stdout);
+      return std::fflush(stdout) == 0 ? kDone : kFailed;
+    }
+    if (arguments.dry_run) {
+      std::fputs(dry_run(arguments, catalogue_models(arguments.models)).c_str(), stdout);
       return std::fflush(stdout) == 0 ? kDone : kFailed;
     }
     return calibrate(arguments);

@@ -40,7 +40,7 @@ ReplayEngine::ReplayEngine(const Session& session, const ReplaySize& size, int r
   for (const auto& [words, scales, from] : {std::tuple{&small_keys_, &key_scales_, seed + kCompressed},
                                             std::tuple{&small_values_, &value_scales_, seed + kCompressed + 2}}) {
     fill_words(words->get(), words->size(), from, stream);
-    fill_scales(scales->get(), scales->size(), from + 1, size.kv_bits, stream);
+    fill_scales(scales->get(), scales->size(), from + 1, size.kv_bits, false, stream);
   }
   // What host memory holds for a request is made on the device, in the first slot.
   for (const auto& [pool, host, from] :
@@ -155,7 +155,7 @@ void ReplayEngine::attend(const Attention& attention, int bits, std::int64_t lay
   if (attention.sequences == 0) return;
   AttentionArgs args = attention.args;
   args.pools = layer_pools(bits, layer);
-  launch_attention(args, attention.cut, attention.sequences, bits, stream.get());
+  launch_attention(args, attention.cut, attention.sequences, {bits, false}, stream.get());
 }
 
 void ReplayEngine::multiply(const LinearShape& shape, std::int64_t tokens, std::int64_t weights_at,

@@ -26,11 +26,8 @@ std::string first_line(const std::string& path) {
 
 /// What the card and its slot can do together; while nothing runs, links slow down, so the present speed says little.
 std::string pcie_of(int device) {
-  constexpr int kLength = 32;
-  std::array<char, kLength> name{};
-  if (cudaDeviceGetPCIBusId(name.data(), kLength, device) != cudaSuccess) return {};
-  std::string id = name.data();
-  std::transform(id.begin(), id.end(), id.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string id = bus_id_of(device);
+  if (id.empty()) return {};
   const std::string folder = "/sys/bus/pci/devices/" + id + "/";
   const std::string speed = first_line(folder + "max_link_speed");
   const std::string width = first_line(folder + "max_link_width");
@@ -43,6 +40,15 @@ std::int64_t attribute(cudaDeviceAttr which, int device) {
 }
 
 }  // namespace
+
+std::string bus_id_of(int device) {
+  constexpr int kLength = 32;
+  std::array<char, kLength> name{};
+  if (cudaDeviceGetPCIBusId(name.data(), kLength, device) != cudaSuccess) return {};
+  std::string id = name.data();
+  std::transform(id.begin(), id.end(), id.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return id;
+}
 
 cudaDeviceProp open_device(const Arguments& arguments) {
   int count = 0;

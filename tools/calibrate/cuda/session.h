@@ -24,6 +24,9 @@ namespace kvsim::calibrate {
 /// that lacks what the kernels need (compute capability 8.0).
 cudaDeviceProp open_device(const Arguments& arguments);
 
+/// "0000:3b:00.0", in lower case; empty where the runtime does not say.
+std::string bus_id_of(int device);
+
 /// What machine.yaml says of it.
 MachineRecord describe_device(const cudaDeviceProp& device, const Arguments& arguments);
 

@@ -62,10 +62,15 @@ Arguments parse_arguments(int argc, const char* const* argv) {
       ->type_name("N")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  app.add_option("--storage", result.storage,
+                 "Folder on the drive that the benchmark storage reads and writes; without it that is left out")
+      ->type_name("DIR");
+  app.add_flag("--dry-run", result.dry_run, "Say what would be measured and written, without a GPU, and end");
   app.add_flag("--list", list, "Name the benchmarks and end");
   app.footer(
       "Exit status: 0 done; 1 run-time error or a wrong result; 2 bad usage or no CUDA device; 130 interrupted.\n"
-      "Examples:\n  kvsim-calibrate --quick --out quick\n  kvsim-calibrate --only linear,memory --models llama-3.1-8b");
+      "Examples:\n  kvsim-calibrate --quick --out quick\n  kvsim-calibrate --only linear,memory --models llama-3.1-8b\n"
+      "  kvsim-calibrate --dry-run\n  kvsim-calibrate --only storage --storage /mnt/nvme --out drive   (needs no GPU)");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -88,12 +93,18 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   }
   if (result.out.empty()) throw schema::InputError("--out: a folder is missing");
   result.benchmarks = chosen_benchmarks(only);
+  if (result.storage.empty()) {
+    if (std::find(only.begin(), only.end(), "storage") != only.end()) {
+      throw schema::InputError("--only storage: expected --storage DIR, a folder on the drive to be timed");
+    }
+    std::erase(result.benchmarks, "storage");
+  }
   for (int i = 0; i < argc; ++i) result.command_line += (i > 0 ? " " : "") + std::string(argv[i]);
   return result;
 }
 
 std::span<const BenchmarkInfo> benchmarks() {
-  static constexpr std::array<BenchmarkInfo, 14> table{{
+  static constexpr std::array<BenchmarkInfo, 15> table{{
       {"launch", "what it costs to launch a kernel, alone and in a CUDA graph"},
       {"memory", "device memory bandwidth by size: read, write, copy"},
       {"transfer", "host to device, device to host and both at once, pinned and pageable"},
@@ -107,6 +118,7 @@ std::span<const BenchmarkInfo> benchmarks() {
       {"quantise", "quantising and dequantising KV"},
       {"topk", "selecting the k largest attention scores"},
       {"interference", "a kernel bound by device memory and host copies at once: the slowdown of each"},
+      {"storage", "reads and writes of files past the page cache, 4 KiB to 16 MiB by 1 to 16 threads (--storage DIR)"},
       {"replay", "draft and verify iterations with real weights, KV and reloads, in lock-step and staggered"},
   }};
   return table;

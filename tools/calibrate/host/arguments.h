@@ -19,6 +19,8 @@ struct Arguments {
   double budget_s = 0;  ///< of each benchmark, in seconds
   std::uint64_t seed = 1;
   int device = 0;
+  std::string storage;       ///< folder on the device whose reads and writes are timed; empty: none is
+  bool dry_run = false;      ///< say what would be measured, and end
   std::string command_line;  ///< as typed, for the record
   std::string answer;        ///< what --help, --list or --version print; nothing else is to be done then
 };

@@ -55,8 +55,10 @@ std::string machine_yaml(const MachineRecord& machine) {
   YAML::Emitter yaml;
   yaml << YAML::BeginMap;
   say(yaml, "gpu", machine.gpu);
-  say(yaml, "compute_capability",
-      fmt::format("{}.{}", machine.compute_capability / 10, machine.compute_capability % 10));
+  if (machine.compute_capability > 0) {
+    say(yaml, "compute_capability",
+        fmt::format("{}.{}", machine.compute_capability / 10, machine.compute_capability % 10));
+  }
   count(yaml, "multiprocessors", machine.multiprocessors);
   count(yaml, "l2_bytes", machine.l2_bytes);
   count(yaml, "memory_bytes", machine.memory_bytes);
@@ -67,9 +69,9 @@ std::string machine_yaml(const MachineRecord& machine) {
          << fmt::format("{:.6g}", implied_bandwidth(machine));
   }
   say(yaml, "pcie", machine.pcie);
-  say(yaml, "driver_supports_cuda", dotted_version(machine.driver_version));
+  if (machine.driver_version > 0) say(yaml, "driver_supports_cuda", dotted_version(machine.driver_version));
   say(yaml, "driver_release", machine.driver_release);
-  say(yaml, "cuda_runtime", dotted_version(machine.runtime_version));
+  if (machine.runtime_version > 0) say(yaml, "cuda_runtime", dotted_version(machine.runtime_version));
   say(yaml, "date", machine.date);
   say(yaml, "command", machine.command);
   say(yaml, "kvsim_version", machine.kvsim_version);

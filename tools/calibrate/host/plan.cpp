@@ -43,6 +43,12 @@ void append(std::vector<AttentionCase>& to, std::vector<AttentionCase> more) {
 }
 
 constexpr std::int64_t kKilo = 1024;
+/// Of groups of elements; one for all of an fp8 pool is no memory to speak of.
+bool has_scales(const AttentionCase& c) {
+  return c.kv_bits < 8;
+}
+
+constexpr std::int64_t kScaleWord = 4;  // bytes: a scale and an offset
 
 }  // namespace
 
@@ -79,7 +85,12 @@ std::vector<LinearCase> linear_cases(std::span<const models::LlmSpec> models, bo
 }
 
 std::vector<AttentionCase> decode_cases(std::span<const models::LlmSpec> models, bool quick) {
-  return grid(heads(models, quick), sizes_between(1, 256, quick), sizes_between(kKilo, 128 * kKilo, quick), {});
+  std::vector<AttentionCase> cases =
+      grid(heads(models, quick), sizes_between(1, 256, quick), sizes_between(kKilo, 128 * kKilo, quick), {});
+  AttentionCase fp8;
+  fp8.kv_bits = 8;
+  append(cases, grid(heads(models, quick), sizes_between(1, 256, true), sizes_between(kKilo, 128 * kKilo, true), fp8));
+  return cases;
 }
 
 std::vector<AttentionCase> uneven_cases(std::span<const models::LlmSpec> models, bool quick) {
@@ -98,8 +109,11 @@ std::vector<AttentionCase> verify_cases(std::span<const models::LlmSpec> models,
   for (const std::int64_t queries : sizes_between(2, 64, quick)) {
     AttentionCase pattern;
     pattern.query_tokens = static_cast<int>(queries);
-    append(cases, grid(heads(models, quick), sizes_between(1, 16, true), sizes_between(2 * kKilo, 128 * kKilo, true),
-                       pattern));
+    for (const int bits : {16, 8}) {
+      pattern.kv_bits = bits;
+      append(cases, grid(heads(models, quick), sizes_between(1, 16, true), sizes_between(2 * kKilo, 128 * kKilo, true),
+                         pattern));
+    }
   }
   return cases;
 }
@@ -107,10 +121,14 @@ std::vector<AttentionCase> verify_cases(std::span<const models::LlmSpec> models,
 std::vector<AttentionCase> quantised_cases(std::span<const models::LlmSpec> models, bool quick) {
   std::vector<AttentionCase> cases;
   for (const int bits : {16, 4, 2, 1}) {  // 16 in the same run, to compare with
-    AttentionCase pattern;
-    pattern.kv_bits = bits;
-    append(cases, grid(heads(models, quick), sizes_between(1, 256, true), sizes_between(2 * kKilo, 128 * kKilo, true),
-                       pattern));
+    for (const bool by_channel : {false, true}) {
+      AttentionCase pattern;
+      pattern.kv_bits = bits;
+      pattern.keys_by_channel = by_channel;
+      if (bits == 16 && by_channel) continue;
+      append(cases, grid(heads(models, quick), sizes_between(1, 256, true), sizes_between(2 * kKilo, 128 * kKilo, true),
+                         pattern));
+    }
   }
   return cases;
 }
@@ -120,9 +138,12 @@ std::vector<AttentionCase> prefill_cases(std::span<const models::LlmSpec> models
   for (const std::int64_t length : sizes_between(256, quick ? 4 * kKilo : 32 * kKilo, quick)) {
     AttentionCase pattern;
     pattern.query_tokens = static_cast<int>(length);
-    append(cases,
-           grid(heads(models, quick), length <= 2 * kKilo ? sizes_between(1, 4, true) : std::vector<std::int64_t>{1},
-                {length}, pattern));
+    for (const int bits : {16, 8}) {
+      pattern.kv_bits = bits;
+      append(cases,
+             grid(heads(models, quick), length <= 2 * kKilo ? sizes_between(1, 4, true) : std::vector<std::int64_t>{1},
+                  {length}, pattern));
+    }
   }
   return cases;
 }
@@ -154,16 +175,37 @@ std::int64_t pool_bytes(const AttentionCase& c) {
   return pages_of(c) * kPageTokens * c.shape.kv_heads * kHeadDim * c.kv_bits / 8;
 }
 
-std::int64_t scale_bytes(const AttentionCase& c) {
-  constexpr std::int64_t word = 4;
-  return c.kv_bits == 16 ? 0 : pages_of(c) * kPageTokens * c.shape.kv_heads * kGroups * word;
+std::int64_t key_scale_bytes(const AttentionCase& c) {
+  if (!c.keys_by_channel) return value_scale_bytes(c);
+  return pages_of(c) * c.shape.kv_heads * kChannelWords * kScaleWord;
+}
+
+std::int64_t value_scale_bytes(const AttentionCase& c) {
+  return !has_scales(c) ? 0 : pages_of(c) * kPageTokens * c.shape.kv_heads * kGroups * kScaleWord;
 }
 
 std::int64_t kv_bytes_read(const AttentionCase& c) {
   const auto lengths = lengths_of(c);
   const std::int64_t tokens = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
-  const std::int64_t scales = c.kv_bits == 16 ? 0 : kGroups * 4;
-  return 2 * tokens * c.shape.kv_heads * (kHeadDim * c.kv_bits / 8 + scales);
+  const std::int64_t vectors = 2 * tokens * (kHeadDim * c.kv_bits / 8);
+  const std::int64_t by_token = !has_scales(c) ? 0 : tokens * kGroups * kScaleWord;  // of keys, or of values
+  std::int64_t of_keys = by_token;
+  if (c.keys_by_channel) {
+    of_keys = 0;
+    for (const int length : lengths) {
+      of_keys += (length + kChannelTokens - 1) / kChannelTokens * (kChannelWords * kScaleWord);
+    }
+  }
+  return c.shape.kv_heads * (vectors + of_keys + by_token);
+}
+
+std::string kv_dtype_of(const AttentionCase& c) {
+  if (c.kv_bits == 16) return "bfloat16";
+  return c.kv_bits == 8 ? "fp8_e4m3" : "int" + std::to_string(c.kv_bits);
+}
+
+std::string_view key_scales_of(const AttentionCase& c) {
+  return !has_scales(c) ? "none" : c.keys_by_channel ? "channel" : "token";
 }
 
 std::vector<int> random_page_table(std::int64_t pages, std::uint64_t seed) {

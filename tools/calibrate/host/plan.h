@@ -34,7 +34,8 @@ struct AttentionCase {
   int batch = 1;
   int kv_len = 1024;  ///< tokens of KV, query tokens included; their mean where lengths differ
   int query_tokens = 1;
-  int kv_bits = 16;
+  int kv_bits = 16;              ///< 8: e4m3
+  bool keys_by_channel = false;  ///< of few bits: scales of keys, as KIVI has them; else by token
   Lengths lengths = Lengths::equal;
 };
 
@@ -51,12 +52,19 @@ std::vector<int> lengths_of(const AttentionCase& c);
 /// Pages of 16 tokens for all sequences, of each KV head.
 std::int64_t pages_of(const AttentionCase& c);
 
-/// Bytes that one pool (keys or values) needs, without scales, and those of its scales.
+/// Bytes that one pool (keys or values) needs, without scales, and those of the scales of each.
 std::int64_t pool_bytes(const AttentionCase& c);
-std::int64_t scale_bytes(const AttentionCase& c);
+std::int64_t key_scale_bytes(const AttentionCase& c);
+std::int64_t value_scale_bytes(const AttentionCase& c);
 
 /// Bytes of KV that the kernel has to read: whole vectors of both pools, and scales.
 std::int64_t kv_bytes_read(const AttentionCase& c);
+
+/// The format of the KV, as tables name it: bfloat16, fp8_e4m3, int4 and so on.
+std::string kv_dtype_of(const AttentionCase& c);
+
+/// How keys of few bits are scaled, as tables name it: channel, token; none of 8 and 16 bits.
+std::string_view key_scales_of(const AttentionCase& c);
 
 /// Powers of two from `low` to `high`, or of four with `coarse`, and always `high`.
 std::vector<std::int64_t> sizes_between(std::int64_t low, std::int64_t high, bool coarse);

@@ -12,16 +12,34 @@
 namespace kvsim::calibrate {
 namespace {
 
+/// Levels of an element and its neighbour.
 template <int kBits>
-float quantised_element(std::uint64_t seed, std::int64_t vector, int element) {
+std::uint32_t levels_of(std::uint64_t seed, std::int64_t vector, int element) {
   using Layout = Packing<kBits>;
   const int even = element - element % 2;
   const std::uint32_t word =
       random_word(seed, static_cast<std::uint64_t>(vector * Layout::kWords + Layout::word_of(even)));
+  return Layout::levels(word, Layout::shift_of(even));
+}
+
+float half_of(std::uint32_t pair, int element) {
+  return from_bf16(static_cast<Bf16>(element % 2 == 0 ? pair & 0xffffU : pair >> 16));
+}
+
+template <int kBits>
+float by_channel(std::uint64_t seed, std::int64_t vector, std::int64_t scales, int element) {
+  const auto first = static_cast<std::uint64_t>(scales * kChannelWords + element - element % 2);
+  return half_of(
+      dequantise_channels(levels_of<kBits>(seed, vector, element), random_channel_word(seed + 1, first, kBits),
+                          random_channel_word(seed + 1, first + 1, kBits)),
+      element);
+}
+
+template <int kBits>
+float quantised_element(std::uint64_t seed, std::int64_t vector, int element) {
   const std::uint32_t scale_offset =
       random_scale_offset(seed + 1, static_cast<std::uint64_t>(vector * kGroups + element / kGroup), kBits);
-  const std::uint32_t pair = dequantise_pair(Layout::levels(word, Layout::shift_of(even)), scale_offset);
-  return from_bf16(static_cast<Bf16>(element % 2 == 0 ? pair & 0xffffU : pair >> 16));
+  return half_of(dequantise_pair(levels_of<kBits>(seed, vector, element), scale_offset), element);
 }
 
 }  // namespace
@@ -59,9 +77,16 @@ float pool_element(std::uint64_t seed, std::int64_t vector, int element, int bit
       return quantised_element<2>(seed, vector, element);
     case 1:
       return quantised_element<1>(seed, vector, element);
+    case 8:
+      return random_coarse(seed, static_cast<std::uint64_t>(vector * kHeadDim + element));
     default:
       return random_value(seed, static_cast<std::uint64_t>(vector * kHeadDim + element));
   }
+}
+
+float channel_element(std::uint64_t seed, std::int64_t vector, std::int64_t scales, int element, int bits) {
+  if (bits == 4) return by_channel<4>(seed, vector, scales, element);
+  return bits == 2 ? by_channel<2>(seed, vector, scales, element) : by_channel<1>(seed, vector, scales, element);
 }
 
 std::string compare_row(std::span<const float> output, std::span<const double> reference, double relative) {

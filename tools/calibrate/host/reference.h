@@ -16,9 +16,12 @@ using VectorAt = std::function<void(std::int64_t token, std::span<float> vector)
 std::vector<double> reference_attention(std::span<const float> query, std::int64_t tokens, const VectorAt& key,
                                         const VectorAt& value);
 
-/// Element `index` of vector `vector` of a pool of bf16, or of one quantised to `bits` (4, 2, 1), as random data with
-/// this seed (scales: seed + 1).
+/// Element `index` of vector `vector` of a pool of bf16, of e4m3 (`bits` 8), or of one quantised to `bits` (4, 2, 1),
+/// as random data with this seed (scales: seed + 1).
 float pool_element(std::uint64_t seed, std::int64_t vector, int element, int bits);
+
+/// The same of a pool of keys by channel, whose scales are those of page and KV head `scales` (both as one number).
+float channel_element(std::uint64_t seed, std::int64_t vector, std::int64_t scales, int element, int bits);
 
 /// Empty where every output is within `relative` of the reference's root mean square plus 1/128 of its own value (one
 /// rounding to bf16 and then some); else which one is off and by how much.

@@ -206,16 +206,23 @@ __launch_bounds__(kAttentionThreads)
   }
   typename Format::Raw keys[2];
   const int first = page_begin + warp / kRowWarps;
+  const auto scales_of = [&](int page) {
+    return Format::kScalePages > 1 ? vector_of(page - page % Format::kScalePages) : std::int64_t{0};
+  };
   std::int64_t vector = first < page_end ? vector_of(first) : 0;
+  std::int64_t scales = first < page_end ? scales_of(first) : 0;
   const auto load_keys = [&](typename Format::Raw(&to)[2]) {
     KVSIM_UNROLL
-    for (int n = 0; n < 2; ++n) to[n] = Format::load_key(args.pools, vector + 8 * n + group, quad);
+    for (int n = 0; n < 2; ++n) to[n] = Format::load_key(args.pools, vector + 8 * n + group, quad, scales);
   };
   if (first < page_end) load_keys(keys);
   for (int page = first; page < page_end; page += kKvWarps) {
     const std::int64_t here = vector;
     const bool more = page + kKvWarps < page_end;
-    if (more) vector = vector_of(page + kKvWarps);
+    if (more) {
+      vector = vector_of(page + kKvWarps);
+      scales = scales_of(page + kKvWarps);
+    }
     attend_page<Format>(state, queries, keys, args.pools, here, lane, visible0, visible8, page * kPageTokens,
                         args.scale_log2, [&](typename Format::Raw(&to)[2]) {
                           if (more) load_keys(to);

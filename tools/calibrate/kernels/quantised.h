@@ -1,7 +1,8 @@
 // How quantised KV lies in memory. A vector of 128 elements at b bits is 4 b words of 32 bits; element e is in word
 // e / (32/b), and neighbours 2 i and 2 i + 1 lie 16 bits apart (at bits b i and 16 + b i), so that one shift and one
 // mask give a pair of bf16. Each group of 64 elements has a word of scale (low half) and offset (high half), both bf16:
-// value = level * scale + offset. And how vectors come to lie so: quantised to 1, 2 or 4 bits, and back.
+// value = level * scale + offset. Keys may instead have a scale and an offset for each element (channel) of some tokens
+// in a row, as KIVI quantises them. And how vectors come to lie so: quantised to 1, 2 or 4 bits, and back.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,9 @@ namespace kvsim::calibrate {
 constexpr int kHeadDim = 128;
 constexpr int kGroup = 64;  ///< elements that share a scale and an offset
 constexpr int kGroups = kHeadDim / kGroup;
+constexpr int kChannelTokens = 32;                ///< tokens that share their channels' scales, KIVI's own number
+constexpr int kChannelPairs = kHeadDim / 2;       ///< of neighbouring channels, whose scales lie together
+constexpr int kChannelWords = 2 * kChannelPairs;  ///< a word of two scales, then one of two offsets, for each pair
 
 template <int kBits>
 struct Packing {
@@ -54,6 +58,30 @@ KVSIM_DEVICE std::uint32_t dequantise_pair(std::uint32_t levels, std::uint32_t s
   // A level of 4 bits times 8 bits of mantissa, plus an offset of like size: exact in fp32.
   return pack_bf16(static_cast<float>(levels & 0xffffU) * scale + offset,
                    static_cast<float>(levels >> 16) * scale + offset);
+#endif
+}
+
+/// Two levels, each times a scale plus an offset of its own, rounded to bf16 once.
+KVSIM_DEVICE std::uint32_t dequantise_channels(std::uint32_t levels, std::uint32_t scales, std::uint32_t offsets) {
+#ifdef __CUDA_ARCH__
+  const std::uint32_t biased = levels | 0x43004300U;
+  const std::uint32_t bias_word = 0x43004300U;
+  __nv_bfloat162 value, bias, scale, offset;
+  memcpy(&value, &biased, sizeof value);
+  memcpy(&bias, &bias_word, sizeof bias);
+  memcpy(&scale, &scales, sizeof scale);
+  memcpy(&offset, &offsets, sizeof offset);
+  const __nv_bfloat162 result = __hfma2(__hsub2(value, bias), scale, offset);
+  std::uint32_t word = 0;
+  memcpy(&word, &result, sizeof word);
+  return word;
+#else
+  const auto one = [&](int shift) {
+    const float level = static_cast<float>((levels >> shift) & 0xffffU);
+    return level * from_bf16(static_cast<Bf16>((scales >> shift) & 0xffffU)) +
+           from_bf16(static_cast<Bf16>((offsets >> shift) & 0xffffU));
+  };
+  return pack_bf16(one(0), one(16));
 #endif
 }
 
@@ -138,6 +166,80 @@ KVSIM_KERNEL dequantise(const std::uint32_t* words, const std::uint32_t* scales,
   KVSIM_UNROLL
   for (int i = 0; i < kLaneElements; i += 2) {
     result.word[i / 2] = dequantise_pair(Layout::levels(word, Layout::shift_of(element + i)), scale_offset);
+  }
+  *reinterpret_cast<Vec16*>(values + vector * kHeadDim + element) = result;
+}
+
+// By channel: a warp of threads has kChannelTokens vectors of a head in a row, and a thread two pairs of channels of
+// them.
+
+constexpr int kChannelBlockVectors = kQuantiseThreads / kWarpSize * kChannelTokens;
+
+/// Grid: (vectors / kChannelBlockVectors); `vectors` is a multiple of that. `scales` has kChannelWords for each
+/// kChannelTokens vectors.
+template <int kBits>
+KVSIM_KERNEL quantise_channels(const Bf16* values, std::uint32_t* words, std::uint32_t* scales, std::int64_t vectors) {
+  using Layout = Packing<kBits>;
+  constexpr int kPairs = kChannelPairs / kWarpSize;
+  constexpr int kLanesPerWord = Layout::kPerWord / (2 * kPairs);
+  const int lane = thread_index() % kWarpSize;
+  const std::int64_t group =
+      static_cast<std::int64_t>(block_x()) * (kQuantiseThreads / kWarpSize) + thread_index() / kWarpSize;
+  const std::int64_t first = group * kChannelTokens;
+  if (first >= vectors) return;
+  const int element = lane * 2 * kPairs;
+  float low[2 * kPairs];
+  float high[2 * kPairs];
+  for (int t = 0; t < kChannelTokens; ++t) {
+    const Vec8 raw = load8(values + (first + t) * kHeadDim + element);
+    KVSIM_UNROLL
+    for (int i = 0; i < 2 * kPairs; ++i) {
+      const float v = from_bf16(static_cast<Bf16>(raw.word[i / 2] >> (16 * (i % 2))));
+      low[i] = t == 0 || v < low[i] ? v : low[i];
+      high[i] = t == 0 || v > high[i] ? v : high[i];
+    }
+  }
+  std::uint32_t scale_offset[2 * kPairs];
+  KVSIM_UNROLL
+  for (int i = 0; i < 2 * kPairs; ++i) scale_offset[i] = scale_offset_of(low[i], high[i], kBits);
+  KVSIM_UNROLL
+  for (int p = 0; p < kPairs; ++p) {
+    std::uint32_t* at = scales + group * kChannelWords + 2 * (lane * kPairs + p);
+    at[0] = (scale_offset[2 * p] & 0xffffU) | (scale_offset[2 * p + 1] << 16);
+    at[1] = (scale_offset[2 * p] >> 16) | (scale_offset[2 * p + 1] & 0xffff0000U);
+  }
+  for (int t = 0; t < kChannelTokens; ++t) {
+    const Vec8 raw = load8(values + (first + t) * kHeadDim + element);
+    std::uint32_t word = 0;
+    KVSIM_UNROLL
+    for (int i = 0; i < 2 * kPairs; ++i) {
+      const float v = from_bf16(static_cast<Bf16>(raw.word[i / 2] >> (16 * (i % 2))));
+      word |= level_of(v, scale_offset[i], kBits) << (16 * (i % 2) + Layout::shift_of(element + i - i % 2));
+    }
+    KVSIM_UNROLL
+    for (int mask = 1; mask < kLanesPerWord; mask *= 2) word |= shuffle_xor(word, mask);
+    if (lane % kLanesPerWord == 0) words[(first + t) * Layout::kWords + Layout::word_of(element)] = word;
+  }
+}
+
+/// Grid as of dequantise.
+template <int kBits>
+KVSIM_KERNEL dequantise_by_channel(const std::uint32_t* words, const std::uint32_t* scales, Bf16* values,
+                                   std::int64_t vectors) {
+  using Layout = Packing<kBits>;
+  const std::int64_t at = static_cast<std::int64_t>(block_x()) * kQuantiseThreads + thread_index();
+  const std::int64_t vector = at / kLanesPerVector;
+  const int lane = static_cast<int>(at % kLanesPerVector);
+  if (vector >= vectors) return;
+  const int element = lane * kLaneElements;
+  const std::uint32_t word = words[vector * Layout::kWords + Layout::word_of(element)];
+  const std::uint32_t* scale = scales + vector / kChannelTokens * kChannelWords + element;
+  Vec16 result;
+  KVSIM_UNROLL
+  for (int i = 0; i < kLaneElements; i += 2) {
+    const Vec8 both = load8(scale + i);
+    result.word[i / 2] =
+        dequantise_channels(Layout::levels(word, Layout::shift_of(element + i)), both.word[0], both.word[1]);
   }
   *reinterpret_cast<Vec16*>(values + vector * kHeadDim + element) = result;
 }

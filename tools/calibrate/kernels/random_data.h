@@ -58,6 +58,13 @@ KVSIM_BOTH std::uint32_t random_scale_offset(std::uint64_t seed, std::uint64_t i
          (static_cast<std::uint32_t>(to_bf16(-0.5F * levels * scale)) << 16);
 }
 
+/// Word `index` of scales by channel: of each pair of channels two scales, then two offsets.
+KVSIM_BOTH std::uint32_t random_channel_word(std::uint64_t seed, std::uint64_t index, int bits) {
+  const std::uint32_t even = random_scale_offset(seed, index - index % 2, bits);
+  const std::uint32_t odd = random_scale_offset(seed, index - index % 2 + 1, bits);
+  return index % 2 == 0 ? (even & 0xffffU) | (odd << 16) : (even >> 16) | (odd & 0xffff0000U);
+}
+
 /// Random bytes in host memory. `bytes` is a multiple of 8.
 inline void fill_host(std::byte* to, std::size_t bytes, std::uint64_t seed) {
   for (std::size_t i = 0; i < bytes / sizeof(std::uint64_t); ++i) {
