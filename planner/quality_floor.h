@@ -1,12 +1,12 @@
-// Whether outputs are as good as slo.quality_floor asks for, in the mean.
+// Whether outputs are as good as slo.quality_floor and slo.functional_floor ask for, in the mean.
 #pragma once
 
 #include <limits>
 
 namespace kvsim::planner {
 
-/// By how much a mean task score, relative to that with the full KV, is below the floor: 0 where it reaches it,
-/// rounding of a mean aside; infinity where the score is not known (NaN), which nobody may take for good.
+/// By how much a mean score, of a task or of functional correctness, relative to that with the full KV, is below its
+/// floor: 0 where it reaches it, rounding of a mean aside; infinity where the score is not known (NaN).
 [[nodiscard]] inline double below_quality_floor(double score, double floor) {
   constexpr double kRounding = 1e-9;
   if (!(score == score)) return std::numeric_limits<double>::infinity();

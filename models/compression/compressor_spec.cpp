@@ -69,14 +69,30 @@ double CompressorSpec::quality_at(double keep_ratio) const {
   return above.value * keep_ratio / above.keep_ratio;  // towards 0 with nothing kept
 }
 
+FunctionalScores CompressorSpec::functional_at(double keep_ratio) const {
+  if (keep_ratio >= 1.0) return functional_of_full_kv();
+  FunctionalScores scores = functional_unknown();
+  for (std::size_t task = 0; task < scores.size(); ++task) {
+    const std::vector<KeepRatioPoint>& points = functional[task].points;
+    if (points.empty() || keep_ratio > points.back().keep_ratio) continue;
+    scores[task] = points.front().value;
+    for (std::size_t i = 1; i < points.size() && keep_ratio > points[i - 1].keep_ratio; ++i) {
+      const KeepRatioPoint &below = points[i - 1], &above = points[i];
+      const double share = std::min(1.0, (keep_ratio - below.keep_ratio) / (above.keep_ratio - below.keep_ratio));
+      scores[task] = below.value + share * (above.value - below.value);
+    }
+  }
+  return scores;
+}
+
 namespace {
 
 using namespace schema;
 using KeepRatioPoints = std::vector<KeepRatioPoint>;
 
-/// One curve over the keep ratio: {points: [{keep_ratio, value}], source, reference}, held in two members.
-ObjectSchema<CompressorSpec> curve_schema(const char* name, const char* description,
-                                          KeepRatioPoints CompressorSpec::*points, Source CompressorSpec::*source,
+/// One curve over the keep ratio: {points: [{keep_ratio, value}], source, reference}. `points` and `source` access it.
+template <class Points, class SourceOf>
+ObjectSchema<CompressorSpec> curve_schema(const char* name, const char* description, Points points, SourceOf source,
                                           const ScalarSpec& value) {
   ObjectSchema<KeepRatioPoint> point(std::string(name) + " point", "One point of the curve.");
   point.required("keep_ratio", &KeepRatioPoint::keep_ratio,
@@ -99,13 +115,13 @@ ObjectSchema<CompressorSpec> curve_schema(const char* name, const char* descript
 }
 
 /// A loss falls, a score rises, as more is kept: `sign` is -1 for losses.
-ObjectSchema<CompressorSpec>::Check monotone(const char* key, KeepRatioPoints CompressorSpec::*points, double sign,
-                                             const char* reason) {
+template <class Points>
+ObjectSchema<CompressorSpec>::Check monotone(std::string key, Points points, double sign, const char* reason) {
   return [=](const CompressorSpec& compressor, const Reporter& report) {
     const KeepRatioPoints& given = std::invoke(points, compressor);
     for (std::size_t i = 1; i < given.size(); ++i) {
       if (sign * given[i].value < sign * given[i - 1].value) {
-        report.fail(std::string(key) + ".points." + std::to_string(i) + ".value", reason);
+        report.fail(key + ".points." + std::to_string(i) + ".value", reason);
       }
     }
   };
@@ -165,6 +181,28 @@ void add_character(ObjectSchema<CompressorSpec>& s) {
              "memory: nothing smaller can be kept or moved");
 }
 
+/// The curves of functional correctness, a task a key.
+ObjectSchema<CompressorSpec> functional_schema() {
+  ObjectSchema<CompressorSpec> s("functional",
+                                 "Functional correctness by task: the share of right answers over that of full KV.");
+  for (std::size_t task = 0; task < kFunctionalTasks.size(); ++task) {
+    const auto points = [task](auto& c) -> auto& {
+      return c.functional[task].points;
+    };
+    const auto source = [task](auto& c) -> auto& {
+      return c.functional[task].source;
+    };
+    const auto whole = [](auto& x) -> auto& {
+      return x;
+    };
+    const FunctionalTask& of = kFunctionalTasks[task];
+    s.object(of.key, whole, curve_schema(of.key, of.description, points, source, number().at_least(0).at_most(1)),
+             Presence::optional, of.description);
+    s.check(monotone(of.key, points, 1, "falls with keep_ratio: keeping more cannot be right less often"));
+  }
+  return s;
+}
+
 ObjectSchema<CompressorSpec> compressor_fields() {
   using C = CompressorSpec;
   C defaults;
@@ -205,6 +243,8 @@ ObjectSchema<CompressorSpec> compressor_fields() {
            curve_schema("quality", "task score relative to the full KV", &C::quality, &C::quality_source,
                         number().at_least(0).at_most(1)),
            Presence::optional, "task score without verification");
+  s.object("functional", whole, functional_schema(), Presence::optional,
+           "share of answers that are right as a whole, without verification");
   s.check(check_kind);
   s.check(check_reads_only);
   s.check(monotone("step_kl", &C::step_kl_nats, -1, "rises with keep_ratio: keeping more cannot drift further"));

@@ -1,11 +1,13 @@
 // A KV compressor as data: what it keeps, what it costs, how well drafts from it agree with the full cache.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "models/compression/functional.h"
 #include "models/schema/sourced.h"
 
 namespace kvsim::models {
@@ -27,6 +29,12 @@ enum class ReloadContent { missing, whole };
 struct KeepRatioPoint {
   double keep_ratio = 1;
   double value = 0;
+};
+
+/// A curve over the keep ratio and its source.
+struct KeepRatioCurve {
+  std::vector<KeepRatioPoint> points;  ///< ascending in keep ratio; empty: none is known
+  schema::Source source;
 };
 
 struct CompressorSpec {
@@ -55,6 +63,8 @@ struct CompressorSpec {
   schema::Source agreement_source;
   std::vector<KeepRatioPoint> quality;  ///< task score in [0, 1] relative to full KV
   schema::Source quality_source;
+  /// Functional correctness relative to full KV, by task of kFunctionalTasks.
+  std::array<KeepRatioCurve, kFunctionalTasks.size()> functional;
 
   /// The keep ratio that the bit width and the group's metadata imply at 16-bit elements:
   /// bits/16 + 2/group_size (a 16-bit scale and a 16-bit zero point per group). 1 for token dropping.
@@ -69,6 +79,11 @@ struct CompressorSpec {
 
   /// Relative task score at c, interpolated linearly; NaN if no point is given.
   [[nodiscard]] double quality_at(double keep_ratio) const;
+
+  /// Functional correctness at c, by task: 1 with everything kept, interpolated linearly between given points, that of
+  /// the lowest point below it (an upper bound, as keeping less is no better). NaN above the highest point, as a
+  /// straight line to 1 would flatter, and where no point is given.
+  [[nodiscard]] FunctionalScores functional_at(double keep_ratio) const;
 };
 
 }  // namespace kvsim::models

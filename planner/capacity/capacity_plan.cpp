@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
+#include "models/compression/functional.h"
 #include "models/schema/error.h"
 #include "planner/capacity/rate_search.h"
 #include "planner/experiment.h"
@@ -226,12 +228,20 @@ const Probe* probe_at(const std::vector<Probe>& probes, double rate, bool passes
 /// Why its answers at the sustained rate are not good enough; empty where they are, or no rate is sustained.
 std::string below_floor(const Configuration& c) {
   const Probe* best = c.sustained();
-  const auto& floor = c.scenario.serving.slo.quality_floor;
-  if (best == nullptr || !floor) return {};
-  if (!best->score) return fmt::format("its task score is not known; slo.quality_floor is {:g}", *floor);
-  if (below_quality_floor(*best->score, *floor) <= 0) return {};
-  return fmt::format("its task score is {:.6g} of the full KV's, in the mean; slo.quality_floor is {:g}", *best->score,
-                     *floor);
+  if (best == nullptr) return {};
+  const serving::SloConfig& slo = c.scenario.serving.slo;
+  const auto reason = [](const char* what, double score, const char* key, const std::optional<double>& floor) {
+    if (!floor || below_quality_floor(score, *floor) <= 0) return std::string();
+    if (!std::isfinite(score)) return fmt::format("its {} is not known; {} is {:g}", what, key, *floor);
+    return fmt::format("its {} is {:.6g} of the full KV's, in the mean; {} is {:g}", what, score, key, *floor);
+  };
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  std::string why = reason("task score", best->score.value_or(kUnknown), "slo.quality_floor", slo.quality_floor);
+  if (why.empty()) {
+    why = reason("functional correctness", models::least_functional(best->functional), "slo.functional_floor",
+                 slo.functional_floor);
+  }
+  return why;
 }
 
 /// As one that cannot run, for that reason.

@@ -176,6 +176,9 @@ void summarise(Probe& probe, const Measurements& all, const std::vector<serving:
   if (quality.count() > 0) probe.quality = quality.mean();
   const double score = all.quality / static_cast<double>(all.completed_measured);  // not a number where none is known
   if (std::isfinite(score)) probe.score = score;
+  for (std::size_t task = 0; task < probe.functional.size(); ++task) {
+    probe.functional[task] = all.functional[task] / static_cast<double>(all.completed_measured);
+  }
   probe.ttft_p99_s = ttft.quantile(p99);
   probe.tpot_p99_s = tpot.quantile(p99);
   const double order = asked.percentile ? serving::slo_share(*asked.percentile) : p99;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "models/compression/functional.h"
 #include "planner/capacity/run_length.h"
 #include "sim/scenario/scenario.h"
 #include "sim/serving/bottleneck.h"
@@ -101,8 +102,10 @@ struct Probe {
   std::map<std::string, TierUse> tiers;  ///< with placement, by name
   std::optional<double> quality;         ///< with placement: mean score of finished requests, 1 for that of full KV
   std::optional<double> score;           ///< mean task score of finished requests, 1 for that of full KV; none: unknown
-  std::vector<std::string> fallbacks;    ///< figures that had to be replaced, in words
-  std::string refusal;                   ///< the first reason of a refused request; empty without one
+  /// Mean functional correctness of finished requests, by task, 1 for that of full KV; not a number: not known.
+  models::FunctionalScores functional = models::functional_unknown();
+  std::vector<std::string> fallbacks;  ///< figures that had to be replaced, in words
+  std::string refusal;                 ///< the first reason of a refused request; empty without one
 
   /// The demand that is furthest from being met, or nearest to its limit: whose lower bound leaves the most misses for
   /// each that it allows. Precondition: there is one.

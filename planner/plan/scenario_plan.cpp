@@ -248,14 +248,28 @@ std::vector<std::int64_t> batch_sizes(std::int64_t most) {
   return sizes;
 }
 
+/// Of an output, relative to full KV's.
+struct Scores {
+  double quality = 1;
+  double functional = 1;  ///< not a number: not known
+};
+
 class Choices {
  public:
   Choices(const scenario::Scenario& s, const GpuRates& rates)
       : gpus_(static_cast<double>(s.serving.cluster.parallel.tensor)), rates_(rates) {}
 
-  void add(std::string policy, const std::optional<OperatingPoint>& point, std::optional<double> quality) {
+  void add(std::string policy, const std::optional<OperatingPoint>& point, const Scores& scores) {
     if (!point) return;
-    Choice c{std::move(policy), *point, point->throughput_tokens_per_s / gpus_, 1 / point->tpot_s(), quality, {}, {}};
+    Choice c{std::move(policy),
+             *point,
+             point->throughput_tokens_per_s / gpus_,
+             1 / point->tpot_s(),
+             scores.quality,
+             {},
+             {},
+             {}};
+    if (std::isfinite(scores.functional)) c.functional = scores.functional;
     constexpr double kPerMillion = 1e6, kSecondsPerHour = 3600;
     const double tokens = point->throughput_tokens_per_s;
     if (rates_.usd_per_hour) {
@@ -310,10 +324,11 @@ std::vector<Choice> pareto_choices(const scenario::Scenario& s, const PlanReques
   const std::vector<Cycle> drafting = cycles_of(s, costs, request);
   const Cycle full = costs.full_kv();
   const models::CompressorSpec& compressor = s.serving.decode.compressor;
-  std::vector<std::pair<Cycle, double>> lossy;
+  std::vector<std::pair<Cycle, Scores>> lossy;
   for (const double c : request.keep_ratios) {
     const double quality = compressor.quality_at(c);
-    if (std::isfinite(quality)) lossy.emplace_back(costs.lossy(c), quality);
+    if (!std::isfinite(quality)) continue;
+    lossy.emplace_back(costs.lossy(c), Scores{quality, models::least_functional(compressor.functional_at(c))});
   }
   const BatchLimits limits = costs.limits();
   double least = full.resident_bytes;
@@ -323,10 +338,10 @@ std::vector<Choice> pareto_choices(const scenario::Scenario& s, const PlanReques
   for (const std::int64_t b : batch_sizes(std::min(limits.requests, fit))) {
     BatchLimits some = limits;
     some.requests = b;
-    choices.add("full_kv", search(request.model, {full}, some).optimum, 1.0);
-    choices.add("draft_verify", search(request.model, drafting, some).optimum, 1.0);
-    for (const auto& [cycle, quality] : lossy) {
-      choices.add("lossy", search(request.model, {cycle}, some).optimum, quality);
+    choices.add("full_kv", search(request.model, {full}, some).optimum, {});
+    choices.add("draft_verify", search(request.model, drafting, some).optimum, {});
+    for (const auto& [cycle, scores] : lossy) {
+      choices.add("lossy", search(request.model, {cycle}, some).optimum, scores);
     }
   }
   return choices.front();

@@ -88,6 +88,7 @@ struct Choice {
   double tokens_per_s_per_gpu = 0;
   double tokens_per_s_per_user = 0;         ///< 1 / TPOT
   std::optional<double> quality;            ///< task score relative to the full KV, 1 where lossless; none: unknown
+  std::optional<double> functional;         ///< models::least_functional of the same; none: unknown
   std::optional<double> usd_per_1m_tokens;  ///< output tokens; none: the GPU has no price
   std::optional<double> joules_per_token;   ///< output token, every GPU at its board power; none: not known
 };

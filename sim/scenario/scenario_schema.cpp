@@ -280,9 +280,12 @@ ObjectSchema<serving::SloConfig> slo_schema() {
       s.optional(serving::slo_key(entry.metric, p).c_str(), limit, time().positive(), entry.description);
     }
   }
-  s.unknown_keys(fmt::format("expected {}, or quality_floor", serving::expected_slo_keys()));
+  s.unknown_keys(fmt::format("expected {}, quality_floor, or functional_floor", serving::expected_slo_keys()));
   s.optional("quality_floor", &SloConfig::quality_floor, number().above(0).at_most(1),
              "score of an answer / mean score of answers to prompts computed whole: an answer below it is no goodput");
+  s.optional("functional_floor", &SloConfig::functional_floor, number().above(0).at_most(1),
+             "functional correctness (calls, code format, completion: the least that is known) relative to full KV: an "
+             "answer below it, or of which it is not known, is no goodput");
   return s;
 }
 

@@ -216,6 +216,7 @@ constexpr auto fields_of(const Measurements*) {
                     field("verifying_request_iterations", &M::verifying_request_iterations),
                     field("kl_nats", &M::kl_nats),
                     field("quality", &M::quality),
+                    field("functional", &M::functional),
                     field("same_output", &M::same_output),
                     field("iteration_s", &M::iteration_s),
                     field("extrapolated_iterations", &M::extrapolated_iterations),

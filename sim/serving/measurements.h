@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/compression/functional.h"
 #include "models/kernels/step_account.h"
 #include "models/paths/path.h"
 #include "sim/engine/statistics.h"
@@ -208,7 +209,7 @@ struct Measurements {
   /// Requests that finished in the measured part and met all limits of a percentile, by its number in
   /// kSloPercentiles.
   std::array<std::uint64_t, kSloPercentiles.size()> within_percentile{};
-  std::uint64_t good = 0;  ///< of within_slo, with a quality at or above the floor, if there is one: goodput
+  std::uint64_t good = 0;  ///< of within_slo, with a quality at or above the floors that are set: goodput
   /// Of every request that arrived in the judged part of the run (RunConfig::judge_until_s), in order of arrival, which
   /// objectives it missed. Nobody is left out: the refused and the unfinished are misses.
   std::vector<Verdict> verdicts;
@@ -224,7 +225,9 @@ struct Measurements {
   std::uint64_t drafting_request_iterations = 0;   ///< drafting, or plain decoding
   std::uint64_t verifying_request_iterations = 0;  ///< verifying
   double kl_nats = 0;                              ///< sum over completed requests
-  double quality = 0;      ///< sum over completed requests, 1 for each whose output is that of full-KV decoding
+  double quality = 0;  ///< sum over completed requests, 1 for each whose output is that of full-KV decoding
+  /// Sum over completed requests of functional correctness relative to full KV; NaN where it is not known of some.
+  models::FunctionalScores functional{};
   double same_output = 0;  ///< sum over completed requests of the probability exp(-KL) of the full-KV output
 
   engine::Sample iteration_s;

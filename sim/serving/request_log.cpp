@@ -28,16 +28,18 @@ OutputFidelity decoding_fidelity(const ServingConfig& config, const DecodePolicy
   if (decode.fetches_pairs()) {
     const models::PrefetchQuality q =
         models::prefetch_quality(config.decode.prefetch, compressor, context, decode.fetch == Fetch::speculative);
-    return {false, q.step_kl, q.score};
+    return {false, q.step_kl, q.score, models::functional_unknown()};
   }
   const double ratio = geometry.ratio();
-  return {false, compressor.step_kl(ratio), compressor.quality_at(ratio)};
+  return {false, compressor.step_kl(ratio), compressor.quality_at(ratio), compressor.functional_at(ratio)};
 }
 
 OutputFidelity output_fidelity(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
                                const Request& r) {
   if (decode.as_found()) return {};
-  if (r.prefix.quality < 1 || r.prefix.step_kl != 0) return {false, r.prefix.step_kl, r.prefix.quality};
+  if (r.prefix.quality < 1 || r.prefix.step_kl != 0) {
+    return {false, r.prefix.step_kl, r.prefix.quality, models::functional_unknown()};
+  }
   return decoding_fidelity(config, decode, geometry, r.context());
 }
 
@@ -164,8 +166,11 @@ void RequestLog::finished(Request& r, const OutputFidelity& fidelity) {
   }
   const double quality = fidelity.lossless ? 1 : fidelity.quality;
   m.quality += quality;
-  const bool good = config_.tasks.empty() ? !slo.quality_floor || quality >= *slo.quality_floor : answered(r, quality);
-  m.good += missed == 0 && good ? 1 : 0;
+  for (std::size_t task = 0; task < m.functional.size(); ++task) m.functional[task] += fidelity.functional[task];
+  const bool scores =
+      config_.tasks.empty() ? !slo.quality_floor || quality >= *slo.quality_floor : answered(r, quality);
+  const bool right = !slo.functional_floor || models::least_functional(fidelity.functional) >= *slo.functional_floor;
+  m.good += missed == 0 && scores && right ? 1 : 0;
   if (config_.classes.empty()) return;
   ClassMeasurement& of = m.classes[config_.classes[r.kind].name];
   of.completed += 1;

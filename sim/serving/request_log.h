@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/compression/functional.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/time.h"
 #include "sim/machine/gpu_group.h"
@@ -56,8 +57,9 @@ struct Timeline {
 /// What a finished request's output is worth beside that of full-KV decoding.
 struct OutputFidelity {
   bool lossless = true;
-  double step_kl_nats = 0;  ///< per token, where lossy
-  double quality = 1;       ///< relative task score, where lossy
+  double step_kl_nats = 0;                                                ///< per token, where lossy
+  double quality = 1;                                                     ///< relative task score, where lossy
+  models::FunctionalScores functional = models::functional_of_full_kv();  ///< relative functional correctness
 };
 
 /// Of a request that ends with so many tokens of context, its prompt decoded as it was. `decode`: the configured

@@ -97,6 +97,9 @@ struct SloConfig {
   std::array<std::array<std::optional<double>, kSloPercentiles.size()>, kSloMetrics.size()> limits_s{};
   /// Least score of an answer / mean score with all of the prompt computed, for it to count as goodput.
   std::optional<double> quality_floor{};
+  /// Least functional correctness relative to full KV, of the task that is known with the least, for an answer to count
+  /// as goodput; an answer of which it is not known does not.
+  std::optional<double> functional_floor{};
 
   /// The limit of a metric at a percentile of kSloPercentiles. Throws std::out_of_range for another percentile.
   [[nodiscard]] std::optional<double>& limit(SloMetric metric, int percentile);

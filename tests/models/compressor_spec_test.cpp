@@ -123,6 +123,48 @@ TEST(Quality, WithAPointAtOneMeetsIt) {
   EXPECT_NEAR(c.quality_at(0.75), 0.85, 1e-15);
 }
 
+TEST(Functional, IsKnownUpToTheHighestPointAndAtMostThatOfTheLowest) {
+  CompressorSpec c;
+  c.functional[0].points = {{0.25, 0.1}, {0.75, 0.3}};
+  EXPECT_DOUBLE_EQ(c.functional_at(0.25)[0], 0.1);
+  EXPECT_NEAR(c.functional_at(0.5)[0], 0.2, 1e-15);
+  EXPECT_NEAR(c.functional_at(0.75)[0], 0.3, 1e-15);
+  EXPECT_DOUBLE_EQ(c.functional_at(0.1)[0], 0.1);     // keeping less is no better
+  EXPECT_TRUE(std::isnan(c.functional_at(0.76)[0]));  // nothing is published there
+  EXPECT_TRUE(std::isnan(c.functional_at(0.5)[1]));   // nor of another task
+  EXPECT_EQ(c.functional_at(1), functional_of_full_kv());
+}
+
+TEST(Functional, TheLeastIsOfTheTasksThatAreKnown) {
+  FunctionalScores scores = functional_unknown();
+  EXPECT_TRUE(std::isnan(least_functional(scores)));
+  scores[1] = 0.4;
+  EXPECT_DOUBLE_EQ(least_functional(scores), 0.4);
+  scores[2] = 0.3;
+  EXPECT_DOUBLE_EQ(least_functional(scores), 0.3);
+}
+
+// VeriCache, figure 3: calls below 0.1 and code near 0 at 4 times, where the soft score is above 0.75; section 8.3:
+// calls 0.31 of full KV on Llama-70B at the most conservative ratio.
+TEST(Functional, OfKvzipIsAsPublishedAndFarBelowItsTaskScore) {
+  const Catalogue catalogue = Catalogue::built_in();
+  const CompressorSpec& llama = catalogue.compressor("kvzip");
+  EXPECT_GT(llama.quality_at(0.25), 0.75);
+  EXPECT_DOUBLE_EQ(llama.functional_at(0.25)[0], 0.1);
+  EXPECT_DOUBLE_EQ(llama.functional_at(0.25)[1], 0);
+  EXPECT_DOUBLE_EQ(llama.functional_at(0.75)[0], 0.31);
+  EXPECT_DOUBLE_EQ(catalogue.compressor("kvzip-qwen").functional_at(0.25)[2], 0.9);
+  EXPECT_TRUE(std::isnan(least_functional(catalogue.compressor("snapkv").functional_at(0.25))));
+}
+
+TEST(Functional, FallsNowhereAsMoreIsKept) {
+  const std::string entry =
+      "{description: x, kind: token_dropping, mode: online, scope: all, reload: missing, functional: {calls: {points: "
+      "[{keep_ratio: 0.2, value: 0.5}, {keep_ratio: 0.5, value: 0.4}]}}}";
+  const std::string said = schema::error_of([&] { return compressor_schema().parse(schema::yaml(entry)); });
+  EXPECT_NE(said.find("functional.calls.points.1.value: falls with keep_ratio"), std::string::npos) << said;
+}
+
 TEST(QuantisedRatio, IsBitsAndTheMetadataOfTheGroup) {
   CompressorSpec c;
   EXPECT_DOUBLE_EQ(c.quantised_ratio(), 1);

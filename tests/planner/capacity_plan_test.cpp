@@ -546,6 +546,16 @@ TEST(Capacity, APolicyBelowTheFloorOfQualityIsLeftOut) {
               std::string::npos)
         << e.what();
   }
+  std::vector<std::string> unknown = settings;
+  unknown.emplace_back("slo.functional_floor=0.5");
+  try {
+    quick_plan(unknown);
+    FAIL() << "planned";
+  } catch (const Infeasible& e) {
+    EXPECT_NE(std::string(e.what()).find("its functional correctness is not known; slo.functional_floor is 0.5"),
+              std::string::npos)
+        << e.what();
+  }
 }
 
 }  // namespace

@@ -309,7 +309,17 @@ TEST(Choice, WhatIsBelowTheFloorOfQualityIsBehindTheOthersAndSaysSo) {
   const Fact f = policy_of({low, high});
   EXPECT_EQ(f.answer, "high");
   EXPECT_FALSE(says(f, "quality_floor")) << f.detail;
-  EXPECT_TRUE(says(policy_of({low}), "task score 0.900 of the full KV's, 0.05 below slo.quality_floor."));
+  EXPECT_TRUE(says(policy_of({low}),
+                   "task score 0.900 of the full KV's, 0.05 below slo.quality_floor; functional correctness not known: "
+                   "see findings."));
+  Json calls = low;
+  calls["quality"]["functional"] = {{"calls", 0.1}, {"code_format", 0.0}, {"completion", nullptr}};
+  calls["slo"]["below_functional_floor"] = 0.9;
+  EXPECT_TRUE(says(policy_of({calls}),
+                   "0.05 below slo.quality_floor, 0.9 below slo.functional_floor; functional "
+                   "correctness: calls 0.100, code format 0.000."));
+  calls["slo"].erase("below_quality_floor");
+  EXPECT_EQ(policy_of({calls, lossy_run("slow", 200, 0.8)}).answer, "slow");
   EXPECT_EQ(policy_of({judged(low, 1), judged(high, 0.5)}).answer, "high");  // quality first, as in sweeps
 }
 

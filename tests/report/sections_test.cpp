@@ -117,7 +117,8 @@ TEST(Costs, SizesOfTiersNameTheRowsAndTheirCostsAddUp) {
   for (const Table& t : tables) EXPECT_EQ(t.rows.at(0)[0].text, "h100-sxm x 2, 40.0 GB DRAM, ssd 400 GB");
   EXPECT_EQ(tables[0].rows[0][column(tables[0], "of it storage")].text, "$0.25");
   EXPECT_EQ(std::find(tables[0].header.begin(), tables[0].header.end(), "host memory for KV"), tables[0].header.end());
-  EXPECT_EQ(tables[1].rows[0][column(tables[1], "output")].text, "0.9800");
+  EXPECT_EQ(tables[1].rows[0][column(tables[1], "output")].text,
+            "0.9800; functional correctness not known: see findings");
 }
 
 TEST(Alternatives, CandidatesStandBesideEachOtherTheBestStrong) {

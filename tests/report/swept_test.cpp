@@ -295,10 +295,12 @@ TEST(Swept, OfPoliciesALosslessOneGoesBeforeAFasterLossyOneWhichIsNamedBeside) {
   lossy["quality"] = {{"mean_score", 0.9}, {"lossless", false}};
   const Fact f = only({d}, kWhichPolicy);
   EXPECT_EQ(f.answer, "policy = draft_verify");
-  EXPECT_TRUE(says(f,
-                   "The best of 3 points simulated with lossless output: output tokens/s 102.0; its output is that of "
-                   "full-KV decoding.\nWhatever the quality: policy = lossy: output tokens/s 300.0; its output differs "
-                   "from that of full-KV decoding: task score 0.900 of the full KV's."))
+  EXPECT_TRUE(
+      says(f,
+           "The best of 3 points simulated with lossless output: output tokens/s 102.0; its output is that of "
+           "full-KV decoding.\nWhatever the quality: policy = lossy: output tokens/s 300.0; its output differs "
+           "from that of full-KV decoding: task score 0.900 of the full KV's; functional correctness not known: see "
+           "findings."))
       << f.detail;
 }
 
@@ -307,7 +309,8 @@ TEST(Swept, AnOutputBelowTheFloorOfQualityIsSaid) {
   for (Json& point : d["points"]) point["result"]["quality"] = {{"mean_score", 0.9}, {"lossless", false}};
   EXPECT_FALSE(says(only({d}, kWhichPolicy), "quality_floor"));
   for (Json& point : d["points"]) point["result"]["slo"]["below_quality_floor"] = 0.05;
-  EXPECT_TRUE(says(only({d}, kWhichPolicy), ": task score 0.900 of the full KV's, 0.05 below slo.quality_floor."));
+  EXPECT_TRUE(
+      says(only({d}, kWhichPolicy), ": task score 0.900 of the full KV's, 0.05 below slo.quality_floor; functi"));
   for (Json& point : d["points"]) {
     point["result"]["quality"]["mean_score"] = nullptr;
     point["result"]["slo"]["below_quality_floor"] = nullptr;

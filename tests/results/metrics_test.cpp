@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <sstream>
 
@@ -42,7 +43,8 @@ std::vector<Case> all_cases() {
                                       "schedule={policy: fcfs}", "placement={policy: lru, preload: true}"})});
   cases.push_back({"floor",
                    small_scenario,
-                   {"decode.policy=lossy", "schedule={policy: fcfs}", "slo={quality_floor: 0.9, ttft_p95: 1 s}"}});
+                   {"decode.policy=lossy", "schedule={policy: fcfs}",
+                    "slo={quality_floor: 0.9, functional_floor: 0.9, ttft_p95: 1 s}"}});
   return cases;
 }
 
@@ -117,6 +119,43 @@ TEST(Metrics, BelowTheFloorOfQualityIsWhatTheMeanScoreLacks) {
                          ", slo: {quality_floor: 0.95}}, {name: b, " + one + "}, {name: c, " + one +
                          ", slo: {ttft_p99: 1 s}}]}"};
   EXPECT_DOUBLE_EQ(slo_of(classes, 0.75)[below].get<double>(), 0.2);
+}
+
+// Of two requests, calls right at 0.1 and code at 0.3 of full KV's; of completion nothing is published.
+TEST(Metrics, FunctionalCorrectnessStandsBesideTheScoreAndHasAFloorOfItsOwn) {
+  serving::Measurements m;
+  m.measured_s = 1;
+  m.completed_measured = 2;
+  m.quality = 2 * 0.98;
+  m.functional = {2 * 0.1, 2 * 0.3, std::numeric_limits<double>::quiet_NaN()};
+  const Sets lossy{"decode.policy=lossy", "schedule={policy: fcfs}", "slo={quality_floor: 0.9, functional_floor: 0.5}"};
+  const Json known = results::result_document(outcome_of(small_scenario(lossy), m), false);
+  EXPECT_DOUBLE_EQ(known["quality"]["functional"]["calls"].get<double>(), 0.1);
+  EXPECT_TRUE(known["quality"]["functional"]["completion"].is_null());
+  EXPECT_EQ(known["details"]["reasons"]["quality.functional.completion"],
+            "compressor kvzip has no published functional completion figures");
+  EXPECT_DOUBLE_EQ(known["quality"]["least_functional"].get<double>(), 0.1);
+  EXPECT_DOUBLE_EQ(known["slo"]["below_functional_floor"].get<double>(), 0.4);
+  EXPECT_EQ(known["slo"]["below_quality_floor"], 0.0);
+  m.functional = models::functional_unknown();
+  const Json unknown = results::result_document(outcome_of(small_scenario(lossy), m), false);
+  EXPECT_TRUE(unknown["quality"]["least_functional"].is_null());
+  EXPECT_TRUE(unknown["slo"]["below_functional_floor"].is_null());
+  const Sets full{"decode.policy=full_kv", "schedule={policy: fcfs}", "slo={functional_floor: 0.5}"};
+  const Json lossless = results::result_document(outcome_of(small_scenario(full), m), false);
+  EXPECT_EQ(lossless["quality"]["least_functional"], 1.0);
+  EXPECT_EQ(lossless["slo"]["below_functional_floor"], 0.0);
+}
+
+// A goodput needs what each floor asks for: kvzip at 0.25 has a task score above 0.99, and calls right at 0.1.
+TEST(Metrics, GoodputAsksForEitherKindOfQuality) {
+  const auto good = [](const char* slo) {
+    const Sets lossy{"decode={policy: lossy, compressor: kvzip, keep_ratio: 0.25}", "schedule={policy: fcfs}",
+                     "workload.requests=12", slo};
+    return planner::run_experiment(small_scenario(lossy)).measured.good;
+  };
+  EXPECT_EQ(good("slo={quality_floor: 0.9}"), 12U);
+  EXPECT_EQ(good("slo={functional_floor: 0.9}"), 0U);
 }
 
 // 40 of 100 requests miss the median's limit, 3 that of p99, and 2 of these both.

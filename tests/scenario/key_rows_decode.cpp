@@ -1,5 +1,7 @@
 #include "tests/scenario/key_rows.h"
 
+#include "models/compression/functional.h"
+
 namespace kvsim::testing {
 namespace {
 
@@ -12,18 +14,18 @@ const Sets kAdaptive = {"decode.draft_lengths={policy: adaptive}", "workload.out
                         "decode.acceptance={model: constant, agreement: 0.9}"};
 const Sets kSlowLink = {"cluster.host.link.read=5 GB/s"};
 
-std::string one_point(const char* curve, const char* keep_ratio, const char* value, const char* source = "") {
+std::string one_point(const std::string& curve, const char* keep_ratio, const char* value, const char* source = "") {
   return kCompressor + "." + curve + "={points: [{keep_ratio: " + keep_ratio + ", value: " + value + "}]" + source +
          "}";
 }
 
 /// The keys of a curve over the keep ratio.
-void add_curve(std::vector<KeyRow>& rows, const char* curve, const Sets& base) {
+void add_curve(std::vector<KeyRow>& rows, const std::string& curve, const Sets& base) {
   const std::string key = kCompressor + "." + curve;
   rows.insert(rows.end(),
               {
-                  {key + ".points[].keep_ratio", base, one_point(curve, "0.2", "0.9"), one_point(curve, "0.3", "0.9")},
-                  {key + ".points[].value", base, one_point(curve, "0.2", "0.9"), one_point(curve, "0.2", "0.8")},
+                  {key + ".points[].keep_ratio", base, one_point(curve, "0.1", "0.9"), one_point(curve, "0.3", "0.9")},
+                  {key + ".points[].value", base, one_point(curve, "0.3", "0.9"), one_point(curve, "0.3", "0.8")},
                   {key + ".source", base, one_point(curve, "0.2", "0.9", ", source: assumption"),
                    one_point(curve, "0.2", "0.9", ", source: scenario"), Effect::reported},
                   {key + ".reference", base, one_point(curve, "0.2", "0.9", ", source: derived, reference: one"),
@@ -61,6 +63,9 @@ std::vector<KeyRow> compressor_rows() {
   add_curve(rows, "step_kl", kLossy);
   add_curve(rows, "agreement", {});
   add_curve(rows, "quality", kLossy);
+  for (const models::FunctionalTask& task : models::kFunctionalTasks) {
+    add_curve(rows, std::string("functional.") + task.key, kLossy);
+  }
   return rows;
 }
 

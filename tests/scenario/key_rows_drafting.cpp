@@ -1,5 +1,7 @@
 #include "tests/scenario/key_rows.h"
 
+#include "models/compression/functional.h"
+
 namespace kvsim::testing {
 namespace {
 
@@ -125,6 +127,9 @@ void add_sparse(std::vector<KeyRow>& rows) {
   add_curve(rows, "step_kl", Effect::none_yet, Effect::listed);  // beside an agreement
   add_curve(rows, "agreement", Effect::measured, Effect::reported);
   add_curve(rows, "quality", Effect::none_yet, Effect::none_yet);
+  for (const models::FunctionalTask& task : models::kFunctionalTasks) {
+    add_curve(rows, std::string("functional.") + task.key, Effect::none_yet, Effect::none_yet);
+  }
   add_acceptance(rows, key + ".acceptance", sparse());
 }
 

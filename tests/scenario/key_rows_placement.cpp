@@ -1,5 +1,7 @@
 #include "tests/scenario/key_rows.h"
 
+#include "models/compression/functional.h"
+
 namespace kvsim::testing {
 namespace {
 
@@ -30,8 +32,11 @@ struct Place {
 
 /// A curve over the keep ratio, of which `used` says whether anything is made of it here.
 void add_curve(std::vector<KeyRow>& rows, const Place& place, const std::string& curve, bool used) {
+  const std::size_t dot = curve.find('.');  // a map of curves
   const auto point = [&](const char* keep_ratio, const char* value, const char* source = "") {
-    return place.with(curve + ": {points: [{keep_ratio: " + keep_ratio + ", value: " + value + "}]" + source + "}");
+    const std::string one =
+        curve.substr(dot + 1) + ": {points: [{keep_ratio: " + keep_ratio + ", value: " + value + "}]" + source + "}";
+    return place.with(dot == std::string::npos ? one : curve.substr(0, dot) + ": {" + one + "}");
   };
   const std::string key = place.key + "." + curve;
   const Effect measured = used ? Effect::measured : Effect::none_yet;
@@ -80,6 +85,9 @@ void add_compressor(std::vector<KeyRow>& rows, const Place& place) {
   add_curve(rows, place, "step_kl", true);
   add_curve(rows, place, "agreement", false);
   add_curve(rows, place, "quality", place.quantises);
+  for (const models::FunctionalTask& task : models::kFunctionalTasks) {
+    add_curve(rows, place, std::string("functional.") + task.key, false);
+  }
 }
 
 std::vector<KeyRow> tier_rows() {

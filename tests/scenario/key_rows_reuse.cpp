@@ -76,6 +76,13 @@ std::vector<KeyRow> reuse_rows() {
       {"workload.tasks[].spread", base, task("spread: 0.25"), task("spread: 0.5")},
       {"placement.preload", base, "false", "true"},
       {"slo.quality_floor", base, "0.8", "0.95"},
+      {"slo.functional_floor",
+       {"decode={policy: lossy, compressor: {base: snapkv, functional: {calls: {points: [{keep_ratio: 0.5, value: "
+        "0.5}]}}},"
+        " keep_ratio: 0.25}",
+        "schedule.policy=fcfs"},
+       "0.4",
+       "0.6"},
   };
   add_small_model(rows);
   return rows;

@@ -276,6 +276,13 @@ std::vector<KeyRow> workload_rows() {
        {"decode={policy: lossy, compressor: kvzip, keep_ratio: 0.25}", "schedule.policy=fcfs"},
        second_class("share: 1, slo: {quality_floor: 0.01}"),
        second_class("share: 1, slo: {quality_floor: 1}")},
+      {"workload.classes[].slo.functional_floor",
+       {"decode={policy: lossy, compressor: {base: snapkv, functional: {calls: {points: [{keep_ratio: 0.5, value: "
+        "0.5}]}}},"
+        " keep_ratio: 0.25}",
+        "schedule.policy=fcfs"},
+       second_class("share: 1, slo: {functional_floor: 0.01}"),
+       second_class("share: 1, slo: {functional_floor: 1}")},
       {"prefill.policy", {"prefill={policy: stored}", "decode.compressor=fast-kvzip"}, "stored", "recompute"},
   };
   for (const std::string& key : serving::slo_keys()) {

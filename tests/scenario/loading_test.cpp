@@ -99,7 +99,7 @@ TEST(Objectives, OfAnotherPercentileAreRefusedWithThoseThatThereAre) {
   EXPECT_EQ(small_scenario({"slo={ttft_p50: 1 s, e2e_p95: 9 s}"}).serving.slo.objectives().size(), 2U);
   const std::string said = complaint({"slo.ttft_p97=1 s"});
   EXPECT_NE(said.find("unknown key \"ttft_p97\" of slo; expected ttft, tpot, itl or e2e with _p50, _p90, _p95 or _p99, "
-                      "such as ttft_p95, or quality_floor"),
+                      "such as ttft_p95, quality_floor, or functional_floor"),
             std::string::npos)
       << said;
 }

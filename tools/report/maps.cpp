@@ -14,6 +14,7 @@
 #include "tools/report/documents.h"
 #include "tools/report/parts.h"
 #include "tools/report/report.h"
+#include "tools/results/functional.h"
 #include "tools/results/numbers.h"
 #include "tools/results/sweep.h"
 
@@ -454,7 +455,10 @@ void add_points(Section& s, const SweepView& view) {
   });
   if (objectives) t.add({"within SLO", true});
   const bool lossy = std::any_of(ranked.begin(), ranked.end(), [](const Json* point) { return is_lossy(*point); });
-  if (lossy) t.add({"quality", true});
+  if (lossy) {
+    t.add({"quality", true});
+    t.add({"functional", true});
+  }
   const bool shown = std::find(t.header.begin(), t.header.end(), metric_name(view.metric)) != t.header.end();
   if (!shown) t.add({metric_name(view.metric), true});
   for (std::size_t i = 0; i < std::min(most, ranked.size()); ++i) {
@@ -473,6 +477,7 @@ void add_points(Section& s, const SweepView& view) {
     if (lossy) {
       const results::OutputQuality quality = results::quality_of(result);
       row.emplace_back(results::fidelity_text(quality.lossless, quality.score, quality.nats));
+      row.emplace_back(results::functional_text(quality.lossless, models::least_functional(quality.functional)));
     }
     const double value = view.figure(*ranked[i]);
     if (row.size() < t.align.size()) row.push_back({printed(view.metric, value), value});

@@ -11,6 +11,7 @@
 #include "tools/report/documents.h"
 #include "tools/report/parts.h"
 #include "tools/report/report.h"
+#include "tools/results/functional.h"
 #include "tools/results/metrics.h"
 #include "tools/results/numbers.h"
 
@@ -53,10 +54,17 @@ Cell output_of(const Simulated& run) {
   return cell(number_or_nan(run.result, {"quality", "mean_score"}), results::figure);
 }
 
+Cell functional_output_of(const Simulated& run) {
+  const bool lossless = results::quality_of(run.result).lossless;
+  const double least = lossless ? 1.0 : models::least_functional(results::functional_of(run.result));
+  return {results::functional_text(lossless, least), least};
+}
+
 std::vector<Figure> figures() {
   std::vector<Figure> all{
       metric("output tokens/s", "throughput.output_tokens_per_s", true),
       {"output", true, output_of},
+      {"functional", true, functional_output_of},
       metric("requests/s", "throughput.requests_per_s"),
       second(metric("TTFT mean", "latency_s.ttft.mean", true)),
       second(metric("TTFT p99", "latency_s.ttft.p99")),
@@ -125,9 +133,10 @@ Prose measured(const Json& result) {
   return {
       fmt::format("{} of simulated time measured. Behind a figure, half of its 95 % interval{}{}. "
                   "gap: between deliveries of tokens to a request. output: lossless, or the task score relative to "
-                  "the full KV.{}{}",
+                  "the full KV. {}.{}{}",
                   results::seconds(number_or_nan(result, {"details", "measured_s"})), method.empty() ? "" : ": ",
-                  method, objectives.empty() ? "" : " within SLO: requests within " + objectives + ".", itl)};
+                  method, results::functional_note("functional"),
+                  objectives.empty() ? "" : " within SLO: requests within " + objectives + ".", itl)};
 }
 
 void add_comparison(Section& s, const Inputs::Compared& compared) {
@@ -178,16 +187,17 @@ void add_policies(Section& s, const Inputs::Compared& compared, std::size_t inde
       numbered("policies", index), "Policies: throughput against the speed of a user",
       "Up and to the right is better. Tokens/s per user: 1 / mean time per output token (TPOT). Simulated, at the load "
       "of the scenario.",
-      {{"policy"}, {kPerUser, true}, {kPerGpu, true}, {"output", true}});
+      {{"policy"}, {kPerUser, true}, {kPerGpu, true}, {"output", true}, {"functional", true}});
   plot::Chart c = trade_off_chart("A point a policy.");
   for (const Simulated& run : compared.results) {
     const double tpot = number_or_nan(run.result, {"latency_s", "tpot", "mean"});
     const double per_gpu = number_or_nan(run.result, {"throughput", "output_tokens_per_s_per_gpu"});
     if (!(tpot > 0) || !std::isfinite(per_gpu)) continue;
     const bool lossless = results::quality_of(run.result).lossless;
-    p.data.rows.push_back({run.policy, cell(1 / tpot, results::figure), cell(per_gpu, results::figure),
-                           lossless ? Cell{"lossless", 1.0}
-                                    : cell(number_or_nan(run.result, {"quality", "mean_score"}), results::figure)});
+    p.data.rows.push_back(
+        {run.policy, cell(1 / tpot, results::figure), cell(per_gpu, results::figure),
+         lossless ? Cell{"lossless", 1.0} : cell(number_or_nan(run.result, {"quality", "mean_score"}), results::figure),
+         functional_output_of(run)});
     plot::Series series{run.policy + (lossless || run.policy == "lossy" ? "" : " (lossy)"), {{1 / tpot, per_gpu}}};
     series.tips.push_back(tip_of(p.data, p.data.rows.size() - 1));
     p.legend.push_back(series.label);
@@ -203,11 +213,13 @@ void add_front(Section& s, const Json& plan, std::size_t index) {
   if (!points.is_array() || points.empty()) return;
   Plot p = plot_of(numbered("pareto", index), "Pareto front: throughput, speed of a user and quality",
                    "Nothing else of these policies gives more of all three. By the closed forms; on one "
-                   "machine, cost and energy per token follow from tokens/s per GPU.",
+                   "machine, cost and energy per token follow from tokens/s per GPU. " +
+                       results::functional_note("functional") + ".",
                    {{"policy"},
                     {kPerUser, true},
                     {kPerGpu, true},
                     {"quality", true},
+                    {"functional", true},
                     {"$ per 1M output tokens", true},
                     {"J per token, at most", true},
                     {"plan"}});
@@ -225,6 +237,7 @@ void add_front(Section& s, const Json& plan, std::size_t index) {
     if (!std::isfinite(x) || !std::isfinite(y)) continue;
     p.data.rows.push_back({policy, cell(x, results::figure), cell(y, results::figure),
                            cell(number_or_nan(point, {"quality"}), results::percent),
+                           cell(number_or_nan(point, {"functional"}), results::percent),
                            cell(number_or_nan(point, {"usd_per_1m_output_tokens"}), usd),
                            cell(number_or_nan(point, {"joules_per_output_token_at_most"}), results::figure),
                            plan_text(at(point, {"plan"}))});

@@ -306,10 +306,12 @@ void add_sweep(Section& s, const Json& sweep, std::size_t& drawn) {
     std::string knee =
         with_objectives ? "99 % of the requests meet all objectives" : "at least 95 % of what arrives is completed";
     const Json& points = at(sweep, {"points"});
-    if (std::any_of(points.begin(), points.end(), [](const Json& point) {
-          return at(point, {"result", "slo"}).contains("below_quality_floor");
-        })) {
-      knee += ", slo.quality_floor is reached";
+    for (const results::QualityFloor& floor : results::kQualityFloors) {
+      if (std::any_of(points.begin(), points.end(), [&floor](const Json& point) {
+            return at(point, {"result", "slo"}).contains(floor.below);
+          })) {
+        knee += fmt::format(", {} is reached", floor.key);
+      }
     }
     const std::string caption =
         (by_label.size() == 1 ? "Knee: the highest rate swept up to which " + knee + ", and no queue grows to the end."

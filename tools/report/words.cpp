@@ -13,6 +13,7 @@
 #include "tools/report/best_policy.h"
 #include "tools/report/parts.h"
 #include "tools/results/capacity.h"
+#include "tools/results/functional.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::report {
@@ -82,7 +83,10 @@ bool stores_prompts(const Json& capacity) {
 std::string output_of(const Json& configuration) {
   if (truth(configuration, {"lossless"})) return "lossless";
   const auto score = number(configuration, {"mean_quality"});
-  return score ? results::figure(*score) : "lossy";
+  const auto functional = number(configuration, {"least_functional"});
+  return fmt::format("{}; {}", score ? results::figure(*score) : "lossy",
+                     functional ? fmt::format("functional {}", results::functional_text(false, *functional))
+                                : std::string(results::kFunctionalUnknown));
 }
 
 std::string pooling(const Json& capacity, const Json& configuration) {

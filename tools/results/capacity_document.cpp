@@ -235,6 +235,14 @@ std::vector<ConfigurationPart> configuration_parts() {
            const std::string words = output_differs(c);
            return words.empty() ? std::nullopt : std::optional(words);
          }},
+        {"least_functional?",
+         {kPlain, kHigher,
+          "functional correctness of its answers over that of full KV, the least that is known; left out: not known"},
+         [](const Configuration& c) {
+           const Probe* p = c.sustained();
+           const double least = p != nullptr ? models::least_functional(p->functional) : kNone;
+           return std::isfinite(least) ? std::optional(least) : std::nullopt;
+         }},
         Of::values("fallbacks[]", {kText, "a figure that had to be replaced"}, &Configuration::fallbacks)}},
       {{Of::part(
             "bound_by", "what the time of the replicas went to; the shares add up to 1",

@@ -13,6 +13,7 @@
 #include "models/schema/units.h"
 #include "planner/capacity/capacity_plan.h"
 #include "tools/results/choice.h"
+#include "tools/results/functional.h"
 #include "tools/results/provenance.h"
 #include "tools/results/scenario_words.h"
 #include "tools/results/stated_error.h"
@@ -200,7 +201,8 @@ std::string output_differs(const Configuration& c) {
   if (lossless(c.scenario)) return {};
   std::string known = stored_as(c.scenario);
   if (const Probe* p = c.sustained(); p != nullptr && p->score) {
-    known += fmt::format("{}task score {:.3f} of the full KV's", known.empty() ? "" : "; ", *p->score);
+    known += fmt::format("{}task score {:.3f} of the full KV's; {}", known.empty() ? "" : "; ", *p->score,
+                         functional_words(p->functional));
   }
   return lossy_output_words(known);
 }
@@ -401,9 +403,12 @@ List capacity_remarks(const CapacityPlan& plan) {
     list.items.push_back(fmt::format(
         "the scenario has {} replicas: they were simulated together, and a replica's rate is their share", replicas));
   }
-  if (plan.configurations.front().scenario.serving.slo.quality_floor) {
-    list.items.emplace_back(
-        "a policy whose answers are below slo.quality_floor in the mean is left out; attainment is of latencies alone");
+  const serving::SloConfig& slo = plan.configurations.front().scenario.serving.slo;
+  if (slo.quality_floor || slo.functional_floor) {
+    list.items.push_back(fmt::format(
+        "a policy whose answers are below {}{}{} in the mean is left out; attainment is of latencies alone",
+        slo.quality_floor ? "slo.quality_floor" : "", slo.quality_floor && slo.functional_floor ? " or " : "",
+        slo.functional_floor ? "slo.functional_floor" : ""));
   }
   if (std::string said = stored_prompts_sentence(plan.configurations.front().scenario); !said.empty()) {
     list.items.push_back(std::move(said));

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "tools/results/figure_rows.h"
+#include "tools/results/functional.h"
 #include "tools/results/metrics.h"
 #include "tools/results/sweep.h"
 
@@ -105,11 +106,12 @@ OutputQuality quality_of(const Json& result) {
   OutputQuality quality;
   const Json* lossless = at(result, "/quality/lossless");
   quality.lossless = lossless == nullptr || !lossless->is_boolean() || lossless->get<bool>();
-  quality.has_floor = at(result, "/slo/below_quality_floor") != nullptr;
+  quality.floors = floors_set(result);
   quality.floor = floor_words(result);
   if (quality.lossless) return quality;
   quality.score = number_at(result, "/quality/mean_score");
   quality.nats = number_at(result, "/quality/expected_kl_nats");
+  quality.functional = functional_of(result);
   return quality;
 }
 
@@ -126,7 +128,7 @@ std::string output_words(const OutputQuality& q) {
   } else if (std::isfinite(q.nats)) {
     known = fmt::format("{} nats a request", figure(q.nats));
   }
-  return lossy_output_words(known) + q.floor;
+  return fmt::format("{}{}; {}", lossy_output_words(known), q.floor, functional_words(q.functional));
 }
 
 Candidate candidate_of(const Json& result, Asked asked) {
@@ -170,7 +172,8 @@ Bests bests_of(const std::vector<Candidate>& all, const Order& order) {
 }
 
 bool Order::by_quality(const std::vector<Candidate>& all) const {
-  return quality_first && std::none_of(all.begin(), all.end(), [](const Candidate& c) { return c.quality.has_floor; });
+  return quality_first &&
+         std::none_of(all.begin(), all.end(), [](const Candidate& c) { return !c.quality.floors.empty(); });
 }
 
 std::vector<std::pair<std::string, std::size_t>> other_qualities(const std::vector<Candidate>& all,
@@ -266,7 +269,9 @@ PassedOver passed_over(const std::vector<Candidate>& all, const Order& order, co
 std::string passed_over_words(const std::vector<Candidate>& all, const Order& order, const Choice& choice, bool asks) {
   const PassedOver passed = passed_over(all, order, choice);
   std::string words = passed.lossy ? " " + choice.quality : "";
-  if (passed.below_floor) words += " that reaches slo.quality_floor";
+  if (passed.below_floor) {
+    words += fmt::format(" that reaches {}", fmt::join(all[choice.best.chosen].quality.floors, " and "));
+  }
   const bool met = passed.missed && asks;
   if (met) words += fmt::format("{} meets the objectives", passed.below_floor ? " and" : " that");
   if (passed.unfinished && !met) words += " at which requests finished";

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/compression/functional.h"
 #include "planner/complexity.h"
 #include "tools/results/numbers.h"
 #include "tools/results/section.h"
@@ -24,10 +25,12 @@ inline constexpr double kNearlyLossless = 0.99;
 /// How near an output is to that of full-KV decoding, by a run's document.
 struct OutputQuality {
   bool lossless = true;
-  double score = 1;        ///< task score relative to the full KV's; not a number: not known
-  double nats = 0;         ///< divergence of a request; not a number: not known
-  std::string floor{};     ///< floor_words()
-  bool has_floor = false;  ///< slo.quality_floor is set
+  double score = 1;  ///< task score relative to the full KV's; not a number: not known
+  double nats = 0;   ///< divergence of a request; not a number: not known
+  /// Functional correctness relative to the full KV's.
+  models::FunctionalScores functional = models::functional_of_full_kv();
+  std::string floor{};              ///< floor_words()
+  std::vector<std::string> floors;  ///< floors_set()
 
   [[nodiscard]] bool nearly_lossless() const { return lossless || score >= kNearlyLossless; }
 };
@@ -35,7 +38,7 @@ struct OutputQuality {
 [[nodiscard]] OutputQuality quality_of(const Json& result);
 
 /// "its output is that of full-KV decoding", or "its output differs from that of full-KV decoding: task score 0.985 of
-/// the full KV's, 0.005 below slo.quality_floor".
+/// the full KV's, 0.005 below slo.quality_floor; functional correctness: calls 0.100".
 [[nodiscard]] std::string output_words(const OutputQuality& quality);
 /// The sentence of an output that differs, with what is known of it, if anything.
 [[nodiscard]] std::string lossy_output_words(const std::string& what_is_known);
@@ -63,8 +66,8 @@ void measure(Candidate& candidate, std::string_view metric, const std::function<
 /// How candidates are ordered.
 struct Order {
   bool less = false;  ///< less is better
-  /// Outputs of full-KV decoding come first, then nearly lossless ones. Where slo.quality_floor says which quality is
-  /// enough, those that reach it are alike.
+  /// Outputs of full-KV decoding come first, then nearly lossless ones. Where slo.quality_floor or
+  /// slo.functional_floor says which quality is enough, those that reach it are alike.
   bool quality_first = true;
   double tie = 0;  ///< values within this share of the best are even with it
 
@@ -134,7 +137,7 @@ struct Choice {
 /// Why candidates with a better figure than the chosen one's, which are not even with it, were passed over.
 struct PassedOver {
   bool unsteady = false;     ///< some are in no steady state
-  bool below_floor = false;  ///< some are below slo.quality_floor, or not known to reach it
+  bool below_floor = false;  ///< some are below a floor of quality, or not known to reach it
   bool missed = false;       ///< some miss the objectives that the chosen one meets
   bool unfinished = false;   ///< of some no request finished
   bool lossy = false;        ///< the outputs of some lose more

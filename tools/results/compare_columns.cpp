@@ -1,12 +1,14 @@
 #include "tools/results/comparison.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "planner/capacity/fleet.h"
 #include "planner/capacity/machine_choice.h"
+#include "tools/results/functional.h"
 #include "tools/results/metrics.h"
 #include "tools/results/numbers.h"
 #include "tools/results/result_document.h"
@@ -138,6 +140,13 @@ Column cost_column(const Comparison& comparison) {
                 [](double value) { return in_unit(value); });
 }
 
+/// "0.985/0.00": a score of an output that is not that of full KV, and its functional correctness.
+std::string beside_functional(std::string score, const Outcome& o) {
+  if (lossless(o.scenario)) return score;
+  const double least = Figures(o).at("quality.least_functional");
+  return std::isfinite(least) ? fmt::format("{}/{:.2f}", score, least) : score + "/?";
+}
+
 Column fidelity_column(std::string header, const std::vector<Outcome>& outcomes) {
   Column c{std::move(header), "quality", Better::more, Kind::quality, {}, {}};
   // A divergence is below lossless, but says nothing beside a score.
@@ -149,7 +158,7 @@ Column fidelity_column(std::string header, const std::vector<Outcome>& outcomes)
     const auto finished = static_cast<double>(o.result.measured.completed_measured);
     const double score = share(o.result.measured.quality, finished);
     const double nats = share(o.result.measured.kl_nats, finished);
-    c.cells.push_back(fidelity_text(lossless(o.scenario), score, nats));
+    c.cells.push_back(beside_functional(fidelity_text(lossless(o.scenario), score, nats), o));
     if (lossless(o.scenario)) {
       c.values.push_back(1);
     } else {
@@ -157,6 +166,14 @@ Column fidelity_column(std::string header, const std::vector<Outcome>& outcomes)
     }
   }
   return c;
+}
+
+bool any_lossy(const Outcomes& all) {
+  return std::any_of(all.begin(), all.end(), [](const Outcome& o) { return !lossless(o.scenario); });
+}
+
+void note_functional(const Outcomes& all, std::vector<std::string>& notes) {
+  if (any_lossy(all)) notes.push_back(functional_note("behind the /, functional") + " (?)");
 }
 
 bool drafts(const Outcomes& all) {
@@ -213,6 +230,7 @@ std::vector<std::string> policy_notes(const std::vector<Outcome>& outcomes) {
                               cluster.pools ? "the busiest" : "busier direction of the host link"));
   notes.emplace_back(
       "output: lossless, or task score relative to full KV (KL in nats per request where none is known)");
+  note_functional(outcomes, notes);
   note_classes(outcomes, notes);
   return notes;
 }
@@ -250,6 +268,7 @@ std::vector<std::string> placement_notes(const std::vector<Outcome>& outcomes) {
                   fmt::join(kTiers.possible(outcomes.front().scenario), ", ")),
       decodes_differently(outcomes) ? "TPOT: mean over requests; computed: share of prompt tokens; link: the busiest"
                                     : "computed: share of prompt tokens; link: the busiest; GPU: share of time busy"};
+  note_functional(outcomes, notes);
   note_classes(outcomes, notes);
   return notes;
 }
@@ -259,6 +278,9 @@ std::vector<Column> reuse_columns(const Comparison& comparison) {
   std::vector<Column> columns = first_token_columns(all);
   columns.push_back(column("score", "score", Better::more, values_of(all, score), figure));
   columns.back().kind = Kind::quality;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    columns.back().cells[i] = beside_functional(std::move(columns.back().cells[i]), all[i]);
+  }
   columns.push_back(metric_column(all, "good", "good_share", "answers.good_share"));
   columns.push_back(metric_column(all, "good-\nput /s", "goodput_requests_per_s", "slo.goodput_requests_per_s"));
   if (decodes_differently(all)) {
@@ -281,18 +303,20 @@ std::vector<Column> reuse_columns(const Comparison& comparison) {
 std::vector<std::string> reuse_notes(const std::vector<Outcome>& outcomes) {
   const Outcome& first = outcomes.front();
   const auto& floor = first.scenario.serving.slo.quality_floor;
-  return {fmt::format("TTFT: mean time to the first token; speedup: that of {} over it", first.policy),
-          "score: mean score of answers / that of the same answers with all of the prompt computed",
-          floor
-              ? fmt::format("good: share of answers with at least {:g} of their task's mean score; goodput: requests/s "
-                            "with such an answer that meet all objectives",
-                            *floor)
-              : std::string("good: all answers, as slo.quality_floor is not set; "
-                            "goodput: requests/s that meet all objectives"),
-          decodes_differently(outcomes)
-              ? "computed: share of prompt tokens, those for verification left out; TPOT: mean over requests"
-              : "loaded, computed: shares of prompt tokens; what is loaded and computed again counts in both",
-          "link: the busiest, share of time; GPUs: all of them, those that only score too"};
+  std::vector<std::string> notes{
+      fmt::format("TTFT: mean time to the first token; speedup: that of {} over it", first.policy),
+      "score: mean score of answers / that of the same answers with all of the prompt computed",
+      floor ? fmt::format("good: share of answers with at least {:g} of their task's mean score; goodput: requests/s "
+                          "with such an answer that meet all objectives",
+                          *floor)
+            : std::string("good: all answers, as slo.quality_floor is not set; "
+                          "goodput: requests/s that meet all objectives"),
+      decodes_differently(outcomes)
+          ? "computed: share of prompt tokens, those for verification left out; TPOT: mean over requests"
+          : "loaded, computed: shares of prompt tokens; what is loaded and computed again counts in both",
+      "link: the busiest, share of time; GPUs: all of them, those that only score too"};
+  note_functional(outcomes, notes);
+  return notes;
 }
 
 enum class Compares { decode, placement, prefill };

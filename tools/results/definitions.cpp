@@ -17,7 +17,7 @@ struct Definition {
   std::string_view metric = {};  ///< the row with this key
 };
 
-constexpr std::array<Definition, 26> kOfAll{{
+constexpr std::array<Definition, 27> kOfAll{{
     {"units", "seconds, bytes, tokens, nats; *_per_s are per second of simulated measured time, unless they say wall"},
     {"measured",
      "everything but the counts under requests and preemptions is of the measured time, which begins after the "
@@ -34,11 +34,13 @@ constexpr std::array<Definition, 26> kOfAll{{
     {"total_tokens", "", "throughput.total_tokens_per_s"},
     {"slo",
      "attainment: share of finished requests that met every latency objective; goodput: such "
-     "requests per s, if slo.quality_floor is set only those with an answer at or above it; null where nothing is "
+     "requests per s, if slo.quality_floor or slo.functional_floor is set only those with an answer at or above it; "
+     "null where nothing is "
      "asked for"},
     {"mean_accepted_length", "", "speculation.mean_accepted_length"},
     {"late_reloads", "", "speculation.late_reloads"},
     {"mean_score", "", "quality.mean_score"},
+    {"least_functional", "", "quality.least_functional"},
     {"expected_kl_nats", "", "quality.expected_kl_nats"},
     {"full_kv_output_probability", "", "details.full_kv_output_probability"},
     {"hbm_bytes", "of one replica, all its GPUs together: weights, and KV that is there (not merely reserved)"},

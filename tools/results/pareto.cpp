@@ -8,6 +8,7 @@
 
 #include "models/schema/units.h"
 #include "tools/results/fields.h"
+#include "tools/results/functional.h"
 #include "tools/results/provenance.h"
 
 namespace kvsim::results {
@@ -39,6 +40,11 @@ const Fields<Choice>& choice_fields() {
        {kSeconds, kLower, "time per output token of a request"},
        [](const Choice& c) { return c.point.tpot_s(); }},
       {"quality", {kShare, kHigher, "task score relative to that with the full KV"}, "quality", &Choice::quality},
+      {"functional",
+       {kShare, kHigher,
+        "functional correctness relative to the full KV, the least that is published; null: not known"},
+       "functional",
+       &Choice::functional},
       {"usd_per_1m_output_tokens",
        {kDollars, kLower, "cost of a million output tokens"},
        "$/1M tokens",
@@ -132,7 +138,8 @@ Page pareto_page(const ParetoFront& front) {
   page.lists.push_back({"notes",
                         {"price: " + front.price, "board power, drawn throughout: " + front.power,
                          "quality: task score relative to the full KV; lossy at keep ratios without a published score "
-                         "is left out"}});
+                         "is left out",
+                         functional_note("functional")}});
   return page;
 }
 

@@ -151,7 +151,13 @@ void add_compressor(Collector& out, const serving::ServingConfig& config, const 
   if (!c.step_kl_nats.empty()) out.add(role + ".step_kl", "curve", c.step_kl_source);
   const bool by_agreement = decode.verifies && own.acceptance.kind == models::AcceptanceKind::compressor;
   if (by_agreement && !c.agreement.empty()) out.add(role + ".agreement", "curve", c.agreement_source);
-  if (!decode.verifies && !c.quality.empty()) out.add(role + ".quality", "curve", c.quality_source);
+  if (decode.verifies) return;
+  if (!c.quality.empty()) out.add(role + ".quality", "curve", c.quality_source);
+  for (std::size_t task = 0; task < c.functional.size(); ++task) {
+    if (c.functional[task].points.empty()) continue;
+    out.add(fmt::format("{}.functional.{}", role, models::kFunctionalTasks[task].key), "curve",
+            c.functional[task].source);
+  }
 }
 
 /// How many drafted tokens a verification accepts, where the scenario says it.

@@ -8,6 +8,7 @@
 #include "models/schema/units.h"
 #include "tools/results/documents.h"
 #include "tools/results/fields.h"
+#include "tools/results/functional.h"
 #include "tools/results/provenance.h"
 #include "tools/results/stated_error.h"
 
@@ -386,6 +387,7 @@ Page reuse_plan_page(const ReusePlanOutcome& o) {
         "tokens: of chunks, computed over the whole prompt; score: mean over the tasks, of that with all of "
         "the prompt computed; good: share of answers that reach slo.quality_floor, each by itself, as goodput counts "
         "them (a mean at the floor leaves half of them below)",
+        "score: a soft one; of reused chunks, " + std::string(kFunctionalUnknown),
         "bandwidth: into the whole replica, by the narrowest part of the way; setup and latency stay. Hit rates: whole "
         "chunks found of the prompt's",
         "bound by: what most of the time to the first token goes to, of what cannot be hidden"}});

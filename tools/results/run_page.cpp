@@ -1,12 +1,14 @@
 #include "tools/results/run_page.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 
 #include <fmt/format.h>
 
 #include "sim/serving/decode_policy.h"
+#include "tools/results/functional.h"
 #include "tools/results/metrics.h"
 #include "tools/results/metrics/metric.h"
 #include "tools/results/numbers.h"
@@ -49,11 +51,12 @@ Table throughput(const Outcome& outcome, const Figures& f) {
   add("prompt and output", "throughput.total_tokens_per_s", "tokens/s");
   add("requests", "throughput.requests_per_s", "/s");
   const serving::SloConfig& slo = outcome.scenario.serving.slo;
-  if (slo.any() || slo.quality_floor) {
+  const bool floor = slo.quality_floor || slo.functional_floor;
+  if (slo.any() || floor) {
     const Measurements& m = outcome.result.measured;
     add("goodput", "slo.goodput_requests_per_s",
         fmt::format("/s; {} of requests{}", percent(share(m.good, m.completed_measured)),
-                    slo.quality_floor ? ": objectives met, answer good" : " meet their objectives"));
+                    floor ? ": objectives met, answer good" : " meet their objectives"));
   }
   return t;
 }
@@ -166,7 +169,17 @@ Table quality(const Scenario& scenario, const Figures& f) {
     t.rows.push_back({"output", "lossless", "", "that of full-KV decoding"});
     return t;
   }
-  t.rows.push_back({"task score", f.text("quality.mean_score"), "", "relative to full KV"});
+  t.rows.push_back(
+      {"task score", f.text("quality.mean_score"), "", "relative to full KV; partly right counts in part"});
+  bool known = false;
+  for (const models::FunctionalTask& task : models::kFunctionalTasks) {
+    const double score = f.at("quality.functional.*", task.key);
+    if (!std::isfinite(score)) continue;
+    known = true;
+    t.rows.push_back(
+        {task.name, figure(score), "", fmt::format("functional, relative to full KV: {}", task.description)});
+  }
+  if (!known) t.rows.push_back({"functional", "-", "", std::string(kFunctionalUnknown)});
   t.rows.push_back(
       {"KL divergence", f.text("quality.expected_kl_nats"), "", "nats per request, from full-KV decoding"});
   t.rows.push_back({"same output", f.text("details.full_kv_output_probability"), "", "chance of the full-KV output"});

@@ -14,16 +14,15 @@ namespace {
 
 constexpr double kShareUnit = 0.001;  // results::percent()
 constexpr double kScoreUnit = 0.001;  // results::fidelity_text()
-constexpr const char* kBelowFloor = "below_quality_floor";
 
 /// In units as it is printed, so that what prints alike is as far behind; a miss stays one.
 double as_printed(double by, double unit) {
   return by > 0 ? std::max(std::round(by / unit), 0.5) * unit : 0;
 }
 
-/// slo.below_quality_floor; infinity where it is null, 0 where it is not there.
-double below_floor(const Json& slo) {
-  const auto below = slo.find(kBelowFloor);
+/// The figure by how much the run is below a floor; infinity where it is null, 0 where it is not there.
+double below_floor(const Json& slo, const QualityFloor& floor) {
+  const auto below = slo.find(floor.below);
   if (below == slo.end()) return 0;
   return below->is_number() ? below->get<double>() : std::numeric_limits<double>::infinity();
 }
@@ -56,7 +55,11 @@ Shortfall shortfall_of(const Json& result, Asked asked) {
     by.unsteady = result.contains(unsteady) && result.at(unsteady).is_string() && result.at(unsteady) != "";
   }
   const Json slo = slo_of(result);
-  if (asked.objectives) by.below_floor = as_printed(below_floor(slo), kScoreUnit);
+  if (asked.objectives) {
+    for (const QualityFloor& floor : kQualityFloors) {
+      by.below_floor = std::max(by.below_floor, as_printed(below_floor(slo, floor), kScoreUnit));
+    }
+  }
   if (const auto met = slo.find("attainment"); met != slo.end()) {
     if (met->is_number()) {
       if (asked.objectives) by.missed = as_printed(furthest_below(slo, met->get<double>()), kShareUnit);
@@ -88,10 +91,27 @@ std::string needed_words(const Json& result) {
   return needed_words(names);
 }
 
+std::vector<std::string> floors_set(const Json& result) {
+  const Json slo = slo_of(result);
+  std::vector<std::string> keys;
+  for (const QualityFloor& floor : kQualityFloors) {
+    if (slo.contains(floor.below)) keys.emplace_back(floor.key);
+  }
+  return keys;
+}
+
 std::string floor_words(const Json& result) {
-  const double below = below_floor(slo_of(result));
-  if (std::isinf(below)) return ", of which nobody knows whether it reaches slo.quality_floor";
-  return below > 0 ? fmt::format(", {:.3g} below slo.quality_floor", below) : std::string();
+  const Json slo = slo_of(result);
+  std::string words;
+  for (const QualityFloor& floor : kQualityFloors) {
+    const double below = below_floor(slo, floor);
+    if (std::isinf(below)) {
+      words += fmt::format(", of which nobody knows whether it reaches {}", floor.key);
+    } else if (below > 0) {
+      words += fmt::format(", {:.3g} below {}", below, floor.key);
+    }
+  }
+  return words;
 }
 
 }  // namespace kvsim::results

@@ -2,6 +2,7 @@
 // before they look at a figure.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <string>
 #include <vector>
@@ -17,7 +18,8 @@ inline constexpr double kMetByEnough = 0.99;
 /// Of two runs that with less of it is nearer to what is asked for; what stands first counts first.
 struct Shortfall {
   bool unsteady = false;  ///< a service is asked for, and the run was in no steady state
-  /// slo.below_quality_floor in thousandths; infinity where the score is not known.
+  /// slo.below_quality_floor or slo.below_functional_floor, the larger, in thousandths; infinity where one is not
+  /// known.
   double below_floor = 0;
   /// By how much the share of requests that met a percentile's limits is below what that percentile names, of the one
   /// that is furthest, in thousandths, as shares are printed; 1 where none finished, whether or not objectives count.
@@ -30,7 +32,7 @@ struct Shortfall {
 /// What counts.
 struct Asked {
   bool steady = false;      ///< a service is asked for
-  bool objectives = false;  ///< latencies and the floor of quality
+  bool objectives = false;  ///< latencies and the floors of quality
 };
 
 /// Of a run's document; what an older one does not have does not count.
@@ -42,8 +44,19 @@ struct Asked {
 /// The same of a run's document.
 [[nodiscard]] std::string needed_words(const Json& result);
 
-/// ", 0.005 below slo.quality_floor", ", of which nobody knows whether it reaches slo.quality_floor"; empty where it
-/// does, or there is none. Of a run's document.
+/// A floor of quality: its key, and the name of the figure under slo by how much a run is below it.
+struct QualityFloor {
+  const char* key;
+  const char* below;
+};
+inline constexpr std::array<QualityFloor, 2> kQualityFloors{
+    {{"slo.quality_floor", "below_quality_floor"}, {"slo.functional_floor", "below_functional_floor"}}};
+
+/// The keys of the floors of quality that a run's document is judged by.
+[[nodiscard]] std::vector<std::string> floors_set(const Json& result);
+
+/// ", 0.005 below slo.quality_floor", ", of which nobody knows whether it reaches slo.quality_floor", or both floors'
+/// such words; empty where the run reaches them, or there is none. Of a run's document.
 [[nodiscard]] std::string floor_words(const Json& result);
 
 }  // namespace kvsim::results

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "tools/results/functional.h"
 #include "tools/results/metrics.h"
 #include "tools/results/numbers.h"
 #include "tools/results/scenario_words.h"
@@ -94,6 +95,11 @@ std::string fidelity(const FigureTable& figures, std::size_t row) {
   return fidelity_text(quality.lossless, quality.score, quality.nats);
 }
 
+std::string functional(const FigureTable& figures, std::size_t row) {
+  const OutputQuality& quality = figures.quality(row);
+  return functional_text(quality.lossless, models::least_functional(quality.functional));
+}
+
 bool any_lossy(const Sweep& sweep, const FigureTable& figures) {
   for (std::size_t row = 0; row < sweep.points.size(); ++row) {
     if (!figures.quality(row).lossless) return true;
@@ -142,7 +148,10 @@ std::vector<Cell> table_row(const Sweep& sweep, const FigureTable& figures, std:
   cells.emplace_back(std::move(binds.text));
   cells.emplace_back(std::move(binds.twice));
   for (const std::string& name : some.hits) cells.push_back(percent(figures.at(row, name)));
-  if (some.quality) cells.emplace_back(fidelity(figures, row));
+  if (some.quality) {
+    cells.emplace_back(fidelity(figures, row));
+    cells.emplace_back(functional(figures, row));
+  }
   if (some.cost) cells.push_back(dollars(figures.at(row, kCost)));
   if (!some.has(sweep.metric)) cells.push_back(printed_figure(sweep.metric, figures.at(row, sweep.metric)));
   return cells;
@@ -179,7 +188,9 @@ Table points_table(const Sweep& sweep, const FigureTable& figures, const Ranking
   t.header.emplace_back("bound by");
   t.header.emplace_back(some.objectives ? "twice\nit" : "twice it");
   for (const std::string& name : some.hits) t.header.push_back(hits_title(name));
-  if (some.quality) t.header.emplace_back("quality");
+  if (some.quality) {
+    for (const char* name : {"quality", "functional"}) t.header.emplace_back(name);
+  }
   if (some.cost) t.header.emplace_back("$ per 1M");
   if (!some.has(sweep.metric)) t.header.push_back(sweep.metric);
   t.align.assign(t.header.size(), Align::right);
@@ -291,10 +302,11 @@ std::vector<std::string> behind_for_quality(const Sweep& sweep, const FigureTabl
   std::vector<std::string> words;
   const auto say = [&](const char* why, const std::vector<std::size_t>& rows) {
     if (rows.empty()) return;
-    words.push_back(fmt::format("{}, and therefore behind those that reach it: {}", why, numbers_of(sweep, rows)));
+    words.push_back(fmt::format("{} {}, and therefore behind those that reach it: {}", why,
+                                fmt::join(figures.quality(rows.front()).floors, " or "), numbers_of(sweep, rows)));
   };
-  say("below slo.quality_floor", below);
-  say("not known to reach slo.quality_floor", unknown);
+  say("below", below);
+  say("not known to reach", unknown);
   return words;
 }
 
@@ -370,8 +382,11 @@ std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figur
     if (name.starts_with(kPercentile)) percentiles.push_back(name.substr(kPercentile.size()));
   }
   std::string asked_for = fmt::format("the objectives for {} of requests", needed_words(percentiles));
-  if (std::find(names.begin(), names.end(), "slo.below_quality_floor") != names.end()) {
-    asked_for += " and slo.quality_floor in the mean";
+  for (const QualityFloor& floor : kQualityFloors) {
+    const std::string figure = fmt::format("slo.{}", floor.below);
+    if (std::find(names.begin(), names.end(), figure) != names.end()) {
+      asked_for += fmt::format(" and {} in the mean", floor.key);
+    }
   }
   const std::string even = even_words(ranking.best, numbers_of(sweep, ranking.best.even));
   if (ranking.meeting == std::size_t{0}) {

@@ -56,7 +56,7 @@ const Fields<TraceOutcome>& arrival_fields() {
   return fields;
 }
 
-const Fields<TraceOutcome>& reuse_fields() {
+const Fields<TraceOutcome>& prefix_reuse_fields() {
   static const Fields<TraceOutcome> fields{
       {"block_tokens",
        {kTokens, "tokens in a prefix block; 0 where the format has none"},
@@ -118,7 +118,7 @@ const Fields<TraceOutcome>& trace_fields() {
                                               token_length_fields()),
                     Field<TraceOutcome>::part("output_tokens", "lengths of outputs", &TraceOutcome::output,
                                               token_length_fields())});
-    append(fields, reuse_fields());
+    append(fields, prefix_reuse_fields());
     append(fields, {Field<TraceOutcome>::part("sessions?", "sessions, of a trace that tells them apart", sessions_of,
                                               session_fields())});
     return fields;
@@ -160,7 +160,7 @@ Page trace_page(const TraceOutcome& outcome) {
   }
   page.tables = {figures_of("Arrivals", arrival_fields(), outcome), std::move(lengths)};
   if (outcome.blocks > 0) {
-    page.tables.push_back(figures_of("Prefix reuse in a cache that never evicts", reuse_fields(), outcome));
+    page.tables.push_back(figures_of("Prefix reuse in a cache that never evicts", prefix_reuse_fields(), outcome));
   }
   if (const auto sessions = sessions_of(outcome)) {
     page.tables.push_back(figures_of("Sessions", session_fields(), *sessions));

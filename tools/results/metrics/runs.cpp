@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "models/compression/functional.h"
 #include "planner/complexity.h"
 #include "planner/quality_floor.h"
 #include "sim/cache/prompt_cache.h"
@@ -87,6 +88,12 @@ Figure fidelity(const View& v, double lossless_value, double sum, std::string_vi
   return ratio(sum, finished(v), fmt::format("{} has no published {} figures", what, published));
 }
 
+std::vector<std::string> functional_keys() {
+  std::vector<std::string> keys;
+  for (const models::FunctionalTask& task : models::kFunctionalTasks) keys.emplace_back(task.key);
+  return keys;
+}
+
 template <class T>
 std::vector<std::string> keys_of(const std::map<std::string, T>& map) {
   std::vector<std::string> keys;
@@ -143,24 +150,62 @@ const QuantileSample& quantile_sample(std::string_view key) {
   return *std::find_if(samples.begin(), samples.end(), [key](const QuantileSample& s) { return s.key == key; });
 }
 
-/// The highest one; none where none is set.
-std::optional<double> floor_of(const scenario::Scenario& s) {
+/// The highest floor of a kind; none where none is set.
+std::optional<double> floor_of(const scenario::Scenario& s, std::optional<double> serving::SloConfig::*floor) {
   std::optional<double> highest;
-  const auto look = [&highest](const serving::SloConfig& slo) {
-    if (slo.quality_floor) highest = std::max(highest.value_or(0), *slo.quality_floor);
+  const auto look = [&highest, floor](const serving::SloConfig& slo) {
+    if (slo.*floor) highest = std::max(highest.value_or(0), *(slo.*floor));
   };
   if (s.serving.classes.empty()) look(s.serving.slo);
   for (const serving::ClassConfig& one : s.serving.classes) look(one.slo.value_or(s.serving.slo));
   return highest;
 }
 
+constexpr auto kScoreFloor = &serving::SloConfig::quality_floor;
+constexpr auto kRightFloor = &serving::SloConfig::functional_floor;
+
 const Condition kFloor{"where slo.quality_floor is set",
-                       [](const scenario::Scenario& s) { return floor_of(s).has_value(); }};
+                       [](const scenario::Scenario& s) { return floor_of(s, kScoreFloor).has_value(); }};
+const Condition kFunctionalFloor{"where slo.functional_floor is set",
+                                 [](const scenario::Scenario& s) { return floor_of(s, kRightFloor).has_value(); }};
 
 Figure below_floor(const View& v) {
   const Figure score = fidelity(v, 1.0, v.measured().quality, "quality");
   if (!score.value.is_number()) return score;
-  return {planner::below_quality_floor(score.value.get<double>(), *floor_of(v.outcome.scenario))};
+  return {planner::below_quality_floor(score.value.get<double>(), *floor_of(v.outcome.scenario, kScoreFloor))};
+}
+
+/// Of a task of models::kFunctionalTasks.
+Figure functional(const View& v, std::size_t task) {
+  return fidelity(v, 1.0, v.measured().functional.at(task),
+                  fmt::format("functional {}", models::kFunctionalTasks.at(task).name));
+}
+
+const Names kFunctional{"task of functional correctness", [](const Outcome&) { return functional_keys(); },
+                        [](const scenario::Scenario&) { return functional_keys(); }};
+
+Figure functional_by_name(const View& v) {
+  std::size_t task = 0;
+  while (task + 1 < models::kFunctionalTasks.size() && models::kFunctionalTasks[task].key != v.name) ++task;
+  return functional(v, task);
+}
+
+/// The least over the tasks of which it is known.
+Figure least_functional(const View& v) {
+  Figure least;
+  for (std::size_t task = 0; task < models::kFunctionalTasks.size(); ++task) {
+    Figure one = functional(v, task);
+    const bool lower =
+        one.value.is_number() && (!least.value.is_number() || one.value.get<double>() < least.value.get<double>());
+    if (lower || task == 0) least = std::move(one);
+  }
+  return least;
+}
+
+Figure below_functional_floor(const View& v) {
+  const Figure least = least_functional(v);
+  if (!least.value.is_number()) return least;
+  return {planner::below_quality_floor(least.value.get<double>(), *floor_of(v.outcome.scenario, kRightFloor))};
 }
 
 /// Those that the scenario, or a class of requests, has a limit of.
@@ -293,11 +338,12 @@ Metrics request_metrics() {
                    return ratio(static_cast<double>(v.measured().within_slo), finished(v), kNothingFinished);
                  }},
                 {"slo.goodput_requests_per_s", kRequestsPerS, kHigher,
-                 "requests that met every objective, with an answer at or above slo.quality_floor where it is set",
+                 "requests that met every objective, with an answer at or above the floors of quality that are set",
                  [](const View& v) {
-                   const bool asked = has_objectives(v.outcome.scenario) || floor_of(v.outcome.scenario);
+                   const bool asked = has_objectives(v.outcome.scenario) || floor_of(v.outcome.scenario, kScoreFloor) ||
+                                      floor_of(v.outcome.scenario, kRightFloor);
                    return asked ? per_second([](const View& w) { return w.measured().good; })(v)
-                                : missing("neither a latency objective nor slo.quality_floor is set");
+                                : missing("neither a latency objective nor a floor of quality is set");
                  }}});
   append(rows, when(kLimited, for_each(kPercentiles, {{"slo.percentiles.*", kShare, kHigher,
                                                        "of finished requests, those that met all limits of this "
@@ -312,37 +358,53 @@ Metrics request_metrics() {
                               "by how much quality.mean_score is below slo.quality_floor, or the highest that a class "
                               "of requests has; 0 where it reaches it",
                               below_floor}}));
+  append(rows, when(kFunctionalFloor,
+                    {{"slo.below_functional_floor", kPlain, kLower,
+                      "by how much quality.least_functional is below slo.functional_floor, or the highest that a class "
+                      "of requests has; 0 where it reaches it",
+                      below_functional_floor}}));
   return rows;
 }
 
 Metrics machine_metrics() {
-  Metrics rows{
-      {"quality.mean_score", kPlain, kHigher,
-       "task score relative to full KV, mean over finished requests; 1 where the output is that of full KV",
-       [](const View& v) { return fidelity(v, 1.0, v.measured().quality, "quality"); }},
-      {"quality.expected_kl_nats", kNats, kLower,
-       "KL divergence from full-KV decoding summed over a request's steps, mean over finished requests",
-       [](const View& v) { return fidelity(v, 0.0, v.measured().kl_nats, "step_kl"); }},
-      {"quality.lossless", kTruth, kNeither, "whether every output is that of full-KV decoding",
-       [](const View& v) { return Figure{lossless(v.outcome.scenario)}; }},
-      {"complexity.mechanisms", kCount, kNeither,
-       "what there is beside decoding with full KV: compressed KV, verification, a drafter, draft lengths that adapt, "
-       "fetched KV, prompts stored or put together, their compression, GPUs that score, pools",
-       [](const View& v) { return count(planner::complexity_of(v.outcome.scenario).mechanisms); }},
-      {"complexity.tiers", kCount, kNeither, "tiers in which prompts are stored",
-       [](const View& v) { return count(planner::complexity_of(v.outcome.scenario).tiers); }},
-      {"complexity.memory_bytes", kBytes, kNeither,
-       "memory of all GPUs, hosts and storage tiers with a capacity, as configured",
-       [](const View& v) { return Figure{planner::complexity_of(v.outcome.scenario).memory_bytes}; }},
-      {"gpu.busy_fraction", kShare, kHigher, "share of the replicas' time with an iteration under way",
-       time_share(&Measurements::busy_s)},
-      {"gpu.hbm_peak_bytes", kBytes, kLower,
-       "weights, and KV that is there (not merely reserved) and that a request refers to, in the memory of one "
-       "replica's "
-       "GPUs, at most",
-       of(&Measurements::hbm_peak_bytes)},
-      {"gpu.hbm_mean_bytes", kBytes, kLower, "weights and KV in the memory of one replica, mean over replicas and time",
-       [](const View& v) { return number(v.measured().hbm_mean_bytes, kNoTime); }}};
+  Metrics rows{{"quality.mean_score", kPlain, kHigher,
+                "task score relative to full KV, mean over finished requests; 1 where the output is that of full KV; a "
+                "soft score, to which partly right answers count in part",
+                [](const View& v) { return fidelity(v, 1.0, v.measured().quality, "quality"); }},
+               {"quality.least_functional", kPlain, kHigher,
+                "functional correctness: answers that are right as a whole over those of full KV, the least of the "
+                "tasks below that are known; null: not known of any (docs/findings.md)",
+                least_functional}};
+  append(rows, for_each(kFunctional, {{"quality.functional.*", kPlain, kHigher,
+                                       "the same of one task: calls that match exactly, code changes that are a valid "
+                                       "diff, constraints of long generation that are satisfied",
+                                       functional_by_name}}));
+  append(
+      rows,
+      {{"quality.expected_kl_nats", kNats, kLower,
+        "KL divergence from full-KV decoding summed over a request's steps, mean over finished requests",
+        [](const View& v) { return fidelity(v, 0.0, v.measured().kl_nats, "step_kl"); }},
+       {"quality.lossless", kTruth, kNeither, "whether every output is that of full-KV decoding",
+        [](const View& v) { return Figure{lossless(v.outcome.scenario)}; }},
+       {"complexity.mechanisms", kCount, kNeither,
+        "what there is beside decoding with full KV: compressed KV, verification, a drafter, draft lengths that adapt, "
+        "fetched KV, prompts stored or put together, their compression, GPUs that score, pools",
+        [](const View& v) { return count(planner::complexity_of(v.outcome.scenario).mechanisms); }},
+       {"complexity.tiers", kCount, kNeither, "tiers in which prompts are stored",
+        [](const View& v) { return count(planner::complexity_of(v.outcome.scenario).tiers); }},
+       {"complexity.memory_bytes", kBytes, kNeither,
+        "memory of all GPUs, hosts and storage tiers with a capacity, as configured",
+        [](const View& v) { return Figure{planner::complexity_of(v.outcome.scenario).memory_bytes}; }},
+       {"gpu.busy_fraction", kShare, kHigher, "share of the replicas' time with an iteration under way",
+        time_share(&Measurements::busy_s)},
+       {"gpu.hbm_peak_bytes", kBytes, kLower,
+        "weights, and KV that is there (not merely reserved) and that a request refers to, in the memory of one "
+        "replica's "
+        "GPUs, at most",
+        of(&Measurements::hbm_peak_bytes)},
+       {"gpu.hbm_mean_bytes", kBytes, kLower,
+        "weights and KV in the memory of one replica, mean over replicas and time",
+        [](const View& v) { return number(v.measured().hbm_mean_bytes, kNoTime); }}});
   for (const serving::TimePartName& part : serving::kTimeParts) {
     rows.push_back({fmt::format("gpu.bound_by.{}", part.key), kShare, waits(part) ? kLower : kNeither,
                     fmt::format("share of the replicas' time {}", part.time),
