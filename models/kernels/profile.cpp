@@ -317,15 +317,15 @@ ObjectSchema<KernelProfile> profile_fields() {
 
 double QuantisedKernel::layer_time_s(const StepWork& work, double elements, double heads,
                                      double multiprocessors) const {
-  double pairs = 0, longest = 0;
+  double tokens = 0, longest = 0;  // of KV, once for all query tokens of a request
   for (const AttentionWork* w : {&work.decode, &work.verify}) {
     if (w->quantised <= 0) continue;
-    pairs += w->quantised;
+    tokens += w->quantised / w->queries_each();
     longest = std::max(longest, w->longest_kv > 0 ? w->longest_kv : w->quantised / w->query_tokens);
   }
-  if (pairs <= 0) return 0;
+  if (tokens <= 0) return 0;
   const double rate = elements_per_s.value * multiprocessors;
-  const double unpacking_s = rate > 0 ? pairs * heads * elements / rate : 0;
+  const double unpacking_s = rate > 0 ? tokens * heads * elements / rate : 0;
   return layer_s.value + std::max(token_s.value * longest, unpacking_s);
 }
 

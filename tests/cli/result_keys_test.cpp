@@ -48,7 +48,7 @@ void expect_result_keys(const Json& r) {
   if (r["speculation"].contains("draft_length")) {
     EXPECT_EQ(keys(r["speculation"]["draft_length"]), (Keys{"policy", "mean", "p10", "p90", "regret"}));
   }
-  EXPECT_EQ(keys(r["quality"]), (Keys{"mean_score", "expected_kl_nats", "lossless"}));
+  EXPECT_EQ(keys(r["quality"]), (Keys{"mean_score", "least_functional", "functional", "expected_kl_nats", "lossless"}));
   EXPECT_EQ(keys(r["complexity"]), (Keys{"mechanisms", "tiers", "memory_bytes"}));
   EXPECT_EQ(keys(r["gpu"]),
             (Keys{"busy_fraction", "hbm_peak_bytes", "hbm_mean_bytes", "bound_by", "twice", "link_in_use"}));

@@ -282,6 +282,12 @@ TEST(StepTime, QuantisedKvIsUnpackedByEveryQueryHeadAndWalkedTokenByToken) {
   EXPECT_DOUBLE_EQ(seconds(quantised), reading_s + 3 + 10) << "the longer of the two";
   p.quantised->token_s.value = 2;
   EXPECT_DOUBLE_EQ(seconds(quantised), reading_s + 3 + 20);
+  StepWork two = quantised;  // two query tokens of one request
+  two.decode.query_tokens = 2;
+  two.decode.requests = 1;
+  two.decode.quantised = 20;
+  const QuantisedKernel& kernel = *p.quantised;
+  EXPECT_DOUBLE_EQ(kernel.layer_time_s(two, 4, 4, 2), kernel.layer_time_s(quantised, 4, 4, 2)) << "unpacked once";
   quantised.decode.longest_kv = 20;
   EXPECT_DOUBLE_EQ(seconds(quantised), reading_s + 3 + 40);
 }
