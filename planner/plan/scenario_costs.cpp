@@ -263,7 +263,9 @@ double ScenarioCosts::kv_bytes() const {
 
 double ScenarioCosts::room_bytes() const {
   if (refinements_.reservations) return static_cast<double>(kv_capacity_bytes(config_, serving::kv_at(config_, 1.0)));
-  return static_cast<double>(serving::kv_pool_bytes(config_));
+  // As the closed forms are printed: only the model's own weights take memory beside KV.
+  return static_cast<double>(serving::kv_pool_bytes(config_) + serving::replica_weights(config_) -
+                             config_.model.weight_bytes());
 }
 
 models::AcceptanceModel ScenarioCosts::acceptance(double c, std::int64_t most) const {

@@ -141,7 +141,7 @@ std::vector<KeyRow> profile_rows() {
       {kProfile + ".drafts.round", drafting(), "0 us", "2 ms"},
       {kProfile + ".drafts.request", drafting(), "0 us", "2 ms"},
       {kProfile + ".drafts.layer", drafting(), "0 us", "2 ms"},
-      {kProfile + ".quantised.compressor", kQuantised, "one", "two", Effect::shown},
+      {kProfile + ".quantised.compressor", kQuantised, "one", "two", Effect::reported},
       {kProfile + ".quantised.layer", kQuantised, "0 us", "2 ms"},
       {kProfile + ".quantised.token", kQuantised, "0 us", "1 us"},
       {kProfile + ".quantised.elements_per_s", kQuantised, "1e9", "1e7"},

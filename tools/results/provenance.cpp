@@ -139,10 +139,11 @@ void add_compressor(Collector& out, const serving::ServingConfig& config, const 
   const std::string role = selects ? "sparse.selection" : "compressor";
   const auto& kernel = config.cluster.profile.quantised;
   if (kernel && !selects) {
-    out.add("profile.quantised.layer", Dimension::time, kernel->layer_s);
-    if (kernel->token_s.value > 0) out.add("profile.quantised.token", Dimension::time, kernel->token_s);
+    const std::string of = "profile.quantised." + (kernel->compressor.empty() ? "" : kernel->compressor + ".");
+    out.add(of + "layer", Dimension::time, kernel->layer_s);
+    if (kernel->token_s.value > 0) out.add(of + "token", Dimension::time, kernel->token_s);
     if (kernel->elements_per_s.value > 0) {
-      out.add("profile.quantised.elements_per_s", Dimension::number, kernel->elements_per_s);
+      out.add(of + "elements_per_s", Dimension::number, kernel->elements_per_s);
     }
   } else if (!serving::profile_times_few_bits(config.cluster, c)) {
     out.add(role + ".attention_time_factor", Dimension::number, c.attention_time_factor);
