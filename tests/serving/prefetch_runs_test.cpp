@@ -27,6 +27,9 @@ Sets sets(const std::string& policy, Sets more = {}) {
   return more;
 }
 
+/// A kernel that unpacks its KV while it reads: nobody measured what others take (docs/quantised_kv.md).
+const char* const kFreeUnpacking = "cluster.gpu.profile.quantised={layer: 0 us}";
+
 double tokens_per_s(const Measurements& m) {
   return static_cast<double>(m.output_tokens) / m.measured_s;
 }
@@ -184,7 +187,7 @@ TEST(PrefetchRuns, WhatItSavesGrowsWithTheContext) {
   for (const char* context : {"2000", "8000", "32000"}) {
     const Sets more = {std::string("workload={closed: {concurrency: 400}, context: ") + context +
                            " tokens, output: 100 tokens, requests: 1200}",
-                       "schedule.max_requests=400", "cluster.host.memory=4 TiB"};
+                       "schedule.max_requests=400", "cluster.host.memory=4 TiB", kFreeUnpacking};
     const double gain = tokens_per_s(measure_with(sets("speculative_prefetch", more))) /
                         tokens_per_s(measure_with(sets("full_kv", more)));
     EXPECT_GT(gain, last) << context;
@@ -309,7 +312,8 @@ TEST(PrefetchRuns, WhatIsThereIn16BitIsNotFetched) {
 }
 
 TEST(PrefetchRuns, NewTokensThatDoNotGetToHostMemoryHoldDecodingBack) {
-  const Sets one = {"workload={closed: {concurrency: 1}, context: 16000 tokens, output: 1000 tokens, requests: 1}"};
+  const Sets one = {"workload={closed: {concurrency: 1}, context: 16000 tokens, output: 1000 tokens, requests: 1}",
+                    kFreeUnpacking};
   Sets slow = one;
   slow.emplace_back("cluster.host.link.write=5 MB/s");
   const Measurements m = measure_with(sets("speculative_prefetch", slow));
