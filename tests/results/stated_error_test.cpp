@@ -69,7 +69,7 @@ TEST(HowSure, GivesAnIntervalToKernelsOverQuantisedKv) {
   m.iteration_s.add(2e-3 * static_cast<double>(o.scenario.serving.model.layers));
   m.drafting_request_iterations = 1;
   m.kv_reserved_mean_bytes = 1e6;
-  EXPECT_TRUE(any_has(how_sure({o}), "0.5 to 1.5 of the predicted mean iteration")) << how_sure({o}).back();
+  EXPECT_TRUE(any_has(how_sure({o}), "0.5000 to 1.500 of the predicted mean iteration")) << how_sure({o}).back();
 }
 
 TEST(HowSure, CallsAlternativesEvenThatAreCloserThanTheErrorOfTheirRatio) {

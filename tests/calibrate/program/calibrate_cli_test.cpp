@@ -42,7 +42,7 @@ TEST(CalibrateProgram, WithoutADeviceItSaysWhatItWouldDoAndTimesADrive) {
   std::filesystem::remove_all(folder);
   const CommandResult drive =
       without_device("--only storage --storage " + std::filesystem::temp_directory_path().string() +
-                     " --quick --budget 0.5 --out " + folder.string());
+                     " --quick --budget 5 --out " + folder.string());
   EXPECT_EQ(0, drive.status) << drive.err;
   EXPECT_TRUE(std::filesystem::exists(folder / "storage.csv"));
   EXPECT_TRUE(std::filesystem::exists(folder / "machine.yaml"));
