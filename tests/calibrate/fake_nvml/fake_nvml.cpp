@@ -59,10 +59,10 @@ int nvmlDeviceGetEccMode(void* /*device*/, unsigned* now, unsigned* next) {
 int nvmlDeviceGetMigMode(void* /*device*/, unsigned* /*now*/, unsigned* /*next*/) {
   return 3;  // NVML_ERROR_NOT_SUPPORTED
 }
-int nvmlDeviceGetComputeRunningProcesses_v3(void* /*device*/, unsigned* count, Process* processes) {
+int nvmlDeviceGetComputeRunningProcesses_v3(void* /*device*/, unsigned* count, void* processes) {
   if (*count < 1) return 7;
   *count = 1;
-  processes[0].pid = 1;
+  static_cast<Process*>(processes)->pid = 1;
   return 0;
 }
 }

@@ -44,7 +44,7 @@ struct Nvml::Functions {
   int (*clock_reasons)(Device, unsigned long long*) = nullptr;
   int (*ecc)(Device, unsigned*, unsigned*) = nullptr;
   int (*mig)(Device, unsigned*, unsigned*) = nullptr;
-  int (*processes)(Device, unsigned*, Process*) = nullptr;
+  int (*processes)(Device, unsigned*, void*) = nullptr;  // of Process
   Device device = nullptr;
   bool initialised = false;
 
