@@ -38,6 +38,12 @@ if(KVSIM_SANITIZE)
   target_compile_options(kvsim_options INTERFACE -fsanitize=${KVSIM_SANITIZE} -fno-sanitize-recover=all
     -fno-omit-frame-pointer)
   target_link_options(kvsim_options INTERFACE -fsanitize=${KVSIM_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+    # At a fixed address: a program that tests start thousands of times has millions of addresses to set otherwise.
+    target_compile_options(kvsim_options INTERFACE -fno-pie
+      -fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/cmake/sanitizers_ignore.txt)
+    target_link_options(kvsim_options INTERFACE -no-pie)
+  endif()
 endif()
 
 # The fastest linker that is installed.

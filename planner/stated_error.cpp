@@ -141,32 +141,11 @@ struct Nearest {
   std::string words;
 };
 
-Nearest nearest_to(const StatedErrors& errors, const ErrorGroup& question) {
+Nearest first_of(std::vector<Nearness> ways, const std::vector<ErrorGroup>& groups) {
   Nearest nearest;
-  for (Nearness& near : nearnesses(question, measured_engine(errors.groups, question.engine))) {
-    nearest = {{}, 0, std::move(near.words)};
-    for (const ErrorGroup& g : errors.groups) {
-      if (!near.holds(g)) continue;
-      nearest.groups.push_back(&g);
-      nearest.points += g.points;
-    }
-    if (nearest.groups.size() >= near.groups_needed && nearest.points >= near.points_needed) break;
-  }
-  return nearest;
-}
-
-/// Drafted groups that are near a question with a drafter.
-Nearest nearest_drafted(const StatedErrors& errors, const ErrorGroup& q) {
-  const std::string of_engine = measured_engine(errors.drafted, q.engine);
-  const std::vector<Nearness> near{
-      {[&](const ErrorGroup& g) { return g.model == q.model && g.gpu == q.gpu && g.engine == of_engine; },
-       fmt::format("{} on {}, {}, with a drafter", q.model, q.gpu, of_engine), 1, kOwnPointsNeeded},
-      {[&](const ErrorGroup& g) { return g.engine == of_engine; }, fmt::format("{} with drafters", of_engine), 2, 0},
-      {[](const ErrorGroup&) { return true; }, "all points with drafters", 0, 0}};
-  Nearest nearest;
-  for (const Nearness& way : near) {
-    nearest = {{}, 0, way.words};
-    for (const ErrorGroup& g : errors.drafted) {
+  for (Nearness& way : ways) {
+    nearest = {{}, 0, std::move(way.words)};
+    for (const ErrorGroup& g : groups) {
       if (!way.holds(g)) continue;
       nearest.groups.push_back(&g);
       nearest.points += g.points;
@@ -174,6 +153,21 @@ Nearest nearest_drafted(const StatedErrors& errors, const ErrorGroup& q) {
     if (nearest.groups.size() >= way.groups_needed && nearest.points >= way.points_needed) break;
   }
   return nearest;
+}
+
+Nearest nearest_to(const StatedErrors& errors, const ErrorGroup& question) {
+  return first_of(nearnesses(question, measured_engine(errors.groups, question.engine)), errors.groups);
+}
+
+/// Drafted groups that are near a question with a drafter.
+Nearest nearest_drafted(const StatedErrors& errors, const ErrorGroup& q) {
+  const std::string of_engine = measured_engine(errors.drafted, q.engine);
+  const auto engine = [&of_engine](const ErrorGroup& g) { return g.engine == of_engine; };
+  return first_of({{[&](const ErrorGroup& g) { return g.model == q.model && g.gpu == q.gpu && engine(g); },
+                    fmt::format("{} on {}, {}, with a drafter", q.model, q.gpu, of_engine), 1, kOwnPointsNeeded},
+                   {engine, fmt::format("{} with drafters", of_engine), 2, 0},
+                   {[](const ErrorGroup&) { return true; }, "all points with drafters", 0, 0}},
+                  errors.drafted);
 }
 
 ErrorInterval of_others(const StatedErrors& errors, const ErrorGroup& group, ErrorFigure figure, double confidence) {

@@ -50,7 +50,7 @@ inline constexpr double kMemoryFull = 0.05;
 struct StatedErrors {
   std::string source;  ///< whose points
   std::vector<ErrorGroup> groups;
-  /// Of points with a drafter, TPOT alone. What drafting costs an engine is fitted to such points: each group's errors
+  /// Groups of points with a drafter, TPOT alone. Costs of drafting are fitted to such points: each group's errors
   /// are those of figures that were fitted without it.
   std::vector<ErrorGroup> drafted{};
   /// Of intervals about their middle, one number each, so that those of groups left out hold what they say.

@@ -272,7 +272,7 @@ class Calibrator {
     result_->operators.push_back(std::move(report));
   }
 
-  /// Of KV in few bits, by the form of bf16 KV. Keys by channel, as KIVI's and what engines make of it, decide where
+  /// Fits KV in few bits on top of the form of bf16 KV. Keys by channel, as KIVI's and engines', decide where
   /// they were measured; the report has both.
   void fit_low_bit() {
     KernelProfile& profile = result_->profile;

@@ -168,7 +168,7 @@ class DeviceFits {
     }
   }
 
-  /// Of one request alone, and of many at once: the drive's own rate, or the fixed time that each waits.
+  /// Rates of one request alone and of many at once: the drive's own, or that of the time that each waits.
   std::optional<double> fit_storage_way(bool write, Sourced<double>& bytes_per_s) {
     schema::Source source;
     const std::vector<double> values = solve(

@@ -76,7 +76,7 @@ struct VerifyKind {
                                          const Machine& machine, double attention_bytes_per_s);
 /// Rate 0: dequantising takes no time.
 [[nodiscard]] LowBitAttention low_bit_attention(std::span<const double> values);
-/// Of the rows, the most times its bytes that one takes as long as; 1: dequantising hides behind reading in all.
+/// The largest quotient of a row's time and that of its bytes; 1: dequantising hides behind reading in all.
 [[nodiscard]] double most_time_factor(const std::vector<AttentionVariant>& rows, const LowBitAttention& found,
                                       double attention_bytes_per_s, const Machine& machine);
 

@@ -73,7 +73,7 @@ struct InterferenceSample {
   double seconds = 0;
 };
 
-/// So many threads that each read or write a block at once, past the page cache.
+/// Threads that each read or write a block at the same time, past the page cache.
 struct StorageSample {
   SampleSource from;
   bool write = false;
@@ -82,7 +82,7 @@ struct StorageSample {
   double seconds = 0;
 };
 
-/// What the GPU was doing during one benchmark; no row of times.
+/// The GPU's state during one benchmark; no row of times.
 struct DeviceStateSample {
   SampleSource from;
   std::string benchmark;

@@ -15,26 +15,18 @@ double activation_bytes(const LlmSpec& model) {
   return std::max(2.0, model.weight_bytes_per_parameter);
 }
 
-/// The ways in which GPUs may share a model, as far as memory outside of PyTorch depends on it.
-enum class Sharing { alone, staged, joined, slow_join };
+/// Memory outside of PyTorch, by how GPUs share a model.
+struct Outside {
+  const char* key;
+  schema::Sourced<std::int64_t> EngineMemory::*bytes;
+};
 
-Sharing sharing_of(const Parallelism& parallel, bool fast_peers) {
-  if (parallel.tensor > 1 || parallel.attention_data > 1) return fast_peers ? Sharing::joined : Sharing::slow_join;
-  return parallel.pipeline > 1 ? Sharing::staged : Sharing::alone;
-}
-
-double outside_framework(const EngineMemory& m, const EngineLoad& load) {
-  switch (sharing_of(load.parallel, load.fast_peers)) {
-    case Sharing::alone:
-      return static_cast<double>(m.alone_bytes.value);
-    case Sharing::staged:
-      return static_cast<double>(m.staged_bytes.value);
-    case Sharing::joined:
-      return static_cast<double>(m.joined_bytes.value);
-    case Sharing::slow_join:
-      return static_cast<double>(m.slow_join_bytes.value);
-  }
-  return 0;
+Outside outside_of(const Parallelism& parallel, bool fast_peers) {
+  const bool joined = parallel.tensor > 1 || parallel.attention_data > 1;
+  if (joined && fast_peers) return {"joined", &EngineMemory::joined_bytes};
+  if (joined) return {"slow_join", &EngineMemory::slow_join_bytes};
+  if (parallel.pipeline > 1) return {"staged", &EngineMemory::staged_bytes};
+  return {"alone", &EngineMemory::alone_bytes};
 }
 
 /// Bytes of a token in buffers of a layer's routed experts: gate and up or the output, whichever is wider, and what the
@@ -87,17 +79,7 @@ schema::ObjectSchema<EngineMemory> memory_fields() {
 }  // namespace
 
 const char* outside_key(const Parallelism& parallel, bool fast_peers) {
-  switch (sharing_of(parallel, fast_peers)) {
-    case Sharing::alone:
-      return "alone";
-    case Sharing::staged:
-      return "staged";
-    case Sharing::joined:
-      return "joined";
-    case Sharing::slow_join:
-      return "slow_join";
-  }
-  return "";
+  return outside_of(parallel, fast_peers).key;
 }
 
 double activation_peak(const EngineMemory& memory, const LlmSpec& model, const EngineLoad& load) {
@@ -121,7 +103,7 @@ double activation_peak(const EngineMemory& memory, const LlmSpec& model, const E
 
 std::int64_t memory_beside_kv(const EngineMemory& memory, const LlmSpec& model, const EngineLoad& load) {
   const double peak = activation_peak(memory, model, load);
-  const double outside = outside_framework(memory, load);
+  const auto outside = static_cast<double>((memory.*outside_of(load.parallel, load.fast_peers).bytes).value);
   const double loaded = memory.loading_share.value * load.weights_of_gpu + rotary_table(model);
   const double started = static_cast<double>(memory.context_bytes.value) + outside;
   switch (memory.sizing.value) {

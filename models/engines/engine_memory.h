@@ -34,7 +34,7 @@ struct EngineMemory {
   schema::Sourced<std::int64_t> slow_join_bytes;  ///< likewise over a slower link (PCIe)
 };
 
-/// What memory_beside_kv() depends on, beside the engine.
+/// Load that memory_beside_kv() depends on, beside the engine.
 struct EngineLoad {
   Parallelism parallel;
   bool fast_peers = true;  ///< GPUs that share layers are joined by a fast link

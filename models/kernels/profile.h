@@ -171,7 +171,7 @@ struct LowBitAttention {
   }
 };
 
-/// What an engine's attention takes over quantised KV beside reading its bytes, of one layer: fits to whole steps and
+/// Time of an engine's attention over quantised KV beside reading its bytes, of one layer: fits to whole steps and
 /// requests as they were measured, or what is assumed where nobody did (docs/quantised_kv.md).
 struct QuantisedKernel {
   std::string compressor;   ///< whose KV; empty: any that nobody measured
@@ -180,8 +180,8 @@ struct QuantisedKernel {
   Sourced<double> elements_per_s;  ///< unpacked by one multiprocessor, each query head for itself; 0: at no time
   double low = 1, high = 1;        ///< of this time, what a kernel may take
 
-  /// Of a step over these, on a GPU with so many multiprocessors. `elements`: of one query head and token of the KV,
-  /// keys and values; `heads`: query heads of one GPU.
+  /// Seconds of a step over these, on a GPU with so many multiprocessors. `elements`: of one query head and token of
+  /// the KV, keys and values; `heads`: query heads of one GPU.
   [[nodiscard]] double layer_time_s(const StepWork& work, double elements, double heads, double multiprocessors) const;
 };
 
@@ -192,14 +192,14 @@ struct LaunchCosts {
   bool chunks_captured = true;  ///< captured steps may have chunks of prompts; otherwise only decoding is captured
   bool by_requests = false;     ///< captured_tokens counts requests of a step that verifies drafts, not their tokens
 
-  /// What captured_tokens is compared with.
+  /// Size that captured_tokens is compared with.
   [[nodiscard]] double size_of(const StepWork& work) const {
     if (!by_requests || !work.verifies()) return work.tokens();
     return work.decode.number_of_requests() + work.verify.number_of_requests() + work.prefill.query_tokens;
   }
 };
 
-/// What drafting costs an engine beside kernels: launches outside captured graphs, sampling, waiting for the host. Fits
+/// Cost of drafting in an engine beside kernels: launches outside captured graphs, sampling, waiting for the host. Fits
 /// to whole rounds as they were measured (docs/drafting.md).
 struct DraftCosts {
   Sourced<double> pass_s;        ///< a pass of a drafter
@@ -208,15 +208,15 @@ struct DraftCosts {
   Sourced<double> request_s;     ///< more of it for each request whose drafts are
   Sourced<double> layer_s;       ///< more of it for each layer of the model: attention of several tokens a request
 
-  /// Of one pass of a drafter with a vocabulary of that size beside a model's.
+  /// Seconds of one pass of a drafter with a vocabulary of that size beside a model's.
   [[nodiscard]] double pass_overhead_s(std::int64_t vocabulary, std::int64_t of_model) const {
     return pass_s.value + (vocabulary == of_model ? 0.0 : vocabulary_s.value);
   }
-  /// What the host takes of an iteration that verifies drafts, and of another none.
+  /// Seconds of the host in an iteration that verifies drafts; 0 in another.
   [[nodiscard]] double host_s(const StepWork& work) const {
     return work.verifies() ? round_s.value + request_s.value * work.verify.number_of_requests() : 0.0;
   }
-  /// What attention takes of it beyond its kernels.
+  /// Seconds of attention in it beyond its kernels.
   [[nodiscard]] double layers_s(const StepWork& work, const LlmSpec& model) const {
     return work.verifies() ? layer_s.value * static_cast<double>(model.layers) : 0.0;
   }

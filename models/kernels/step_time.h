@@ -93,7 +93,7 @@ class StepTimer {
   [[nodiscard]] bool launched_for_size(const StepWork& work) const {
     return size_of_rank(work) > static_cast<double>(profile_.captured_tokens) && profile_.launch.kernel_s.value > 0;
   }
-  /// What captured_tokens is compared with, of the rank that has most.
+  /// Size that captured_tokens is compared with, of the rank that has most.
   [[nodiscard]] double size_of_rank(const StepWork& work) const {
     return profile_.launch.size_of(parallel_.tensor_only() ? work : shared_work(work, parallel_).rank);
   }
@@ -105,9 +105,9 @@ class StepTimer {
   [[nodiscard]] const KernelProfile& profile() const { return profile_; }
   /// Query tokens of the rank that has most: with the numbers of all tokens, what token_time() depends on.
   [[nodiscard]] double tokens_of_rank(const StepWork& work) const { return rank_tokens(work, parallel_); }
-  /// What the host takes of a step with tokens beside launches: of every iteration, and of a round of drafts.
+  /// Seconds of the host in a step with tokens, beside launches: of every iteration, and of a round of drafts.
   [[nodiscard]] double host_s(const StepWork& work) const;
-  /// What attention over quantised KV takes beside reading it. Precondition: the profile says it.
+  /// Seconds of attention over quantised KV beside reading it. Precondition: the profile says it.
   [[nodiscard]] double quantised_s(const StepWork& work) const;
   /// Of a step with one token and nothing before it: the shortest there is.
   [[nodiscard]] double one_token_s() const;

@@ -248,7 +248,7 @@ std::vector<std::int64_t> batch_sizes(std::int64_t most) {
   return sizes;
 }
 
-/// Of an output, relative to full KV's.
+/// Scores of an output, relative to full KV's.
 struct Scores {
   double quality = 1;
   double functional = 1;  ///< not a number: not known

@@ -222,7 +222,7 @@ void use_engine_kernels(serving::ServingConfig& c, const models::Catalogue& cata
   complete_fp8_forms(c);
 }
 
-/// What drafting costs beside kernels, where the profile does not say it: as the engine has it, else the usual one.
+/// Costs of drafting beside kernels, where the profile does not say them: the engine's, else the usual one's.
 void use_draft_costs(serving::ServingConfig& c, const models::Catalogue& catalogue) {
   auto& drafts = c.cluster.profile.drafts;
   if (drafts) return;

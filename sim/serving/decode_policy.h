@@ -52,7 +52,7 @@ struct DecodePolicy {
   [[nodiscard]] bool as_found() const { return full_kv != FullKv::host_copies; }
   /// Every step verifies what the drafter proposed: the draft length is that of its proposals.
   [[nodiscard]] bool proposes() const { return drafter && !verifies; }
-  /// The same where a step gives final tokens of the KV that the request has, as one without drafts would.
+  /// proposes(), where a step gives final tokens of the KV that the request has, as one without drafts would.
   [[nodiscard]] bool drafts_in_steps() const { return proposes() && !fetches() && !low_bit_copy; }
   /// Draft length policies have something to choose.
   [[nodiscard]] bool drafts() const { return drafter || verifies; }

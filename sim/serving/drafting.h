@@ -58,7 +58,7 @@ class Drafting {
   /// GPU time of one pass that proposes a token for each of so many requests of `context` tokens, of which it has not
   /// seen the last `unseen` yet. Precondition: there is a drafter.
   [[nodiscard]] double pass_s(double requests, double context, double unseen = 1) const;
-  /// The same of all passes that propose `proposed` tokens for each.
+  /// pass_s() of all passes that propose `proposed` tokens for each.
   [[nodiscard]] double passes_s(double requests, double context, double unseen, std::int64_t proposed) const;
   /// Mean number of steps in which a request drafts `tokens` tokens, none proposing beyond them.
   [[nodiscard]] double steps(std::int64_t tokens) const;

@@ -85,7 +85,7 @@ class KvGeometry {
                                        double attention_time_factor = 1) const;
   /// Tokens that attention over the compressed KV attends to (dropped ones are gone, quantised ones are not).
   [[nodiscard]] double attended_compressed(std::int64_t prompt, std::int64_t generated) const;
-  /// Of these, the ones whose elements are quantised, in 1024ths.
+  /// Tokens among these whose elements are quantised, in 1024ths.
   [[nodiscard]] double quantised(std::int64_t prompt, std::int64_t generated) const;
 
   // How these grow with every generated token, where that is the same for each from here on: so that requests that
@@ -195,7 +195,7 @@ bool has_fast_peers(const ClusterConfig& cluster);
 /// framework, whose profile has it.
 std::int64_t memory_beside_kv(const ServingConfig& config, const models::LlmSpec& model,
                               const models::Parallelism& parallel);
-/// The same of the configured model.
+/// memory_beside_kv() of the configured model.
 std::int64_t memory_beside_kv(const ServingConfig& config);
 
 /// Bytes of GPU memory for KV in the whole group, before any of it is set aside: as stated (StatedKv), else
@@ -203,7 +203,7 @@ std::int64_t memory_beside_kv(const ServingConfig& config);
 /// Negative where the model does not fit. The one place that decides how much KV fits.
 std::int64_t kv_pool_bytes(const ServingConfig& config);
 
-/// The same in whole blocks, without what an iteration writes in layers with a window.
+/// kv_pool_bytes() in whole blocks, without what an iteration writes in layers with a window.
 std::int64_t kv_capacity_bytes(const ServingConfig& config, const KvGeometry& geometry);
 
 /// How the configured engine lays that out.

@@ -9,8 +9,9 @@ namespace {
 
 constexpr std::int64_t kStateBlockStep = 16;  // vLLM rounds the blocks that hold a state up to multiples of this
 
-std::int64_t rounded_up(std::int64_t n, std::int64_t step) {
-  return (n + step - 1) / step;
+/// Pieces of `size` that hold n.
+std::int64_t pieces(std::int64_t n, std::int64_t size) {
+  return (n + size - 1) / size;
 }
 
 double layer_bytes(const models::LlmSpec& part, std::int64_t tensor_parallel, std::int64_t layers) {
@@ -41,7 +42,7 @@ KvLayout::KvLayout(const models::LlmSpec& model, std::int64_t tensor_parallel, s
     const double state = model.state.bytes() / static_cast<double>(model.state.layers);
     if (widest > 0) {
       const auto tokens = static_cast<std::int64_t>(std::ceil(state / widest));
-      block_tokens_ = std::max(block_tokens, rounded_up(tokens, kStateBlockStep) * kStateBlockStep);
+      block_tokens_ = std::max(block_tokens, pieces(tokens, kStateBlockStep) * kStateBlockStep);
     }
     kinds_.push_back({Kind::state, model.state.layers, state, block_tokens_, 0});
   }
@@ -56,7 +57,7 @@ KvLayout::KvLayout(const models::LlmSpec& model, std::int64_t tensor_parallel, s
   }
   // Groups have the layers of the rarest kind, or of the commonest where that pads less than half as many.
   const std::int64_t of_group = 2 * most < 3 * fewest ? most : fewest;
-  for (Layers& k : kinds_) k.groups = rounded_up(k.layers, of_group);
+  for (Layers& k : kinds_) k.groups = pieces(k.layers, of_group);
   block_bytes_ = page * static_cast<double>(of_group);
 }
 
@@ -81,12 +82,12 @@ std::int64_t KvLayout::blocks_of_request(std::int64_t length, std::int64_t max_b
     if (k.kind == Kind::state) {
       all += k.groups;
     } else if (k.kind == Kind::full) {
-      all += k.groups * rounded_up(length, k.block_tokens);
+      all += k.groups * pieces(length, k.block_tokens);
     } else if (window_.kind == models::WindowKind::chunked) {
-      all += k.groups * rounded_up(std::min(window_.tokens + max_batched_tokens, length), k.block_tokens);
+      all += k.groups * pieces(std::min(window_.tokens + max_batched_tokens, length), k.block_tokens);
     } else {
       // A window begins anywhere in a block.
-      all += k.groups * (rounded_up(std::min(window_.tokens - 1 + max_batched_tokens, length), k.block_tokens) + 1);
+      all += k.groups * (pieces(std::min(window_.tokens - 1 + max_batched_tokens, length), k.block_tokens) + 1);
     }
   }
   return all;
@@ -106,7 +107,7 @@ double KvLayout::bytes_of_blocks(std::int64_t blocks) const {
 }
 
 double KvLayout::bytes_of_tokens(std::int64_t tokens, std::int64_t length, std::int64_t max_batched_tokens) const {
-  if (!has(Kind::window) || has(Kind::state)) return bytes_of_blocks(rounded_up(tokens, block_tokens_) * groups());
+  if (!has(Kind::window) || has(Kind::state)) return bytes_of_blocks(pieces(tokens, block_tokens_) * groups());
   const double requests = static_cast<double>(tokens) / static_cast<double>(length);
   return bytes_of_blocks(static_cast<std::int64_t>(
       std::ceil(requests * static_cast<double>(blocks_of_request(length, max_batched_tokens)))));

@@ -1,4 +1,4 @@
-// What the GPU was doing meanwhile: what is made of it, and the management library's interface, on a library of our
+// The GPU's state during benchmarks: what is made of it, and the management library's interface, on a library of our
 // own.
 #include "tools/calibrate/host/device_state.h"
 

@@ -40,7 +40,8 @@ struct FakeDevice {
   static double prefill(double heads, double tokens) {
     return 9e-6 + 2 * heads * kHeadDim * tokens * tokens / (0.5 * kFlops);
   }
-  /// Of several query tokens: the KV is read once, or arithmetic takes longer; all of it so many times slower.
+  /// Attention of several query tokens: the KV is read once, or arithmetic takes longer; all of it so many times
+  /// slower.
   static double verify(double kv_bytes, double rows, double kv, double slower) {
     return 9e-6 + slower * std::max(kv_bytes / (0.85 * kBandwidth), 4 * rows * kHeadDim * kv / (0.45 * kFlops));
   }

@@ -56,7 +56,8 @@ inline ExplainCase explained(const std::vector<std::string>& overrides) {
 inline const ExplainCase& hbm_bandwidth_bound() {
   static const ExplainCase one = explained({"workload.closed.concurrency=4", "workload.output=2000 tokens",
                                             "cluster.gpu.profile={base: datasheet-generic, linear: {t0: 0 s}, "
-                                            "attention: {t0: 0 s}, iteration_overhead: 0 s}"});
+                                            "attention: {t0: 0 s}, iteration_overhead: 0 s, "
+                                            "drafts: {round: 0 s, request: 0 s, layer: 0 s}}"});
   return one;
 }
 

@@ -121,7 +121,7 @@ TEST(Metrics, BelowTheFloorOfQualityIsWhatTheMeanScoreLacks) {
   EXPECT_DOUBLE_EQ(slo_of(classes, 0.75)[below].get<double>(), 0.2);
 }
 
-// Of two requests, calls right at 0.1 and code at 0.3 of full KV's; of completion nothing is published.
+// Two requests have calls right at 0.1 and code at 0.3 of full KV's; of completion nothing is published.
 TEST(Metrics, FunctionalCorrectnessStandsBesideTheScoreAndHasAFloorOfItsOwn) {
   serving::Measurements m;
   m.measured_s = 1;

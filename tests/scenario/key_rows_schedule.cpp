@@ -30,7 +30,7 @@ std::vector<std::string> engine(std::vector<std::string> more = {}) {
   return engine_rules(std::move(more));
 }
 
-/// The same with a drafter.
+/// An engine with a drafter.
 std::vector<std::string> drafting_engine(std::vector<std::string> more = {}) {
   more.insert(more.begin(),
               {"cluster.gpu.memory_fraction=0.9", "decode={policy: drafter, drafter: {type: llama-3.2-1b}}"});
@@ -64,7 +64,7 @@ std::vector<KeyRow> engine_memory_rows() {
        "2 GiB"}};
 }
 
-/// The same over KIVI at 4 bits.
+/// An engine that decodes over KIVI at 4 bits.
 std::vector<std::string> quantising_engine() {
   return engine({"decode={policy: lossy, compressor: kivi-4bit}"});
 }

@@ -127,7 +127,7 @@ TEST(Drafter, ReadsWhatItMissedBeforeItProposesAgain) {
   EXPECT_EQ(m.drafter.steps, 8U);
 }
 
-/// Of one request whose tokens are all accepted, in eight rounds of four drafted ones.
+/// Scenario of one request whose tokens are all accepted, in eight rounds of four drafted ones.
 Measurements eight_rounds(const std::string& policy, Sets more) {
   Sets sets = alone(40, 1.0, 4);
   sets.insert(sets.end(), more.begin(), more.end());

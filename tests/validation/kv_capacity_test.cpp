@@ -16,7 +16,7 @@
 namespace kvsim::validation::KVSIM_FILE {
 namespace {
 
-/// What the logs call models, as changes of entries of the catalogue (config.json of each).
+/// Names of models in the logs, as changes of entries of the catalogue (config.json of each).
 const std::map<std::string, std::string>& models_of_logs() {
   static const std::map<std::string, std::string> kModels{
       {"CodeLlama-7b-hf", "base: llama-2-7b, vocabulary: 32016"},

@@ -1,4 +1,4 @@
-// What quantised KV costs in engines, which is not part of the project: every pair of measurements that can be set up,
+// Costs of quantised KV in engines, which are not part of the project: every pair of measurements that can be set up,
 // both of them simulated. The properties of the first test list them (--gtest_output=xml).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -162,7 +162,7 @@ class MeasuredQuantisedKv : public ::testing::Test {
   }
 };
 
-/// Of the errors of TurboQuant's pairs, or of fp8's.
+/// Errors of TurboQuant's pairs, or of fp8's.
 std::vector<double> errors_of(const std::vector<Pair>& pairs, bool turboquant) {
   std::vector<double> errors;
   for (const Pair& p : pairs) {

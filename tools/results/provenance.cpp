@@ -113,7 +113,7 @@ void add_drafter(Collector& out, const serving::DrafterConfig& drafter) {
   if (d.says_pass_overhead()) out.add("drafter.pass_overhead", Dimension::time, d.pass_overhead_s);
 }
 
-/// What drafting costs beside kernels, as far as the policy and its drafter meet it.
+/// Costs of drafting beside kernels, as far as the policy and its drafter meet them.
 void add_draft_costs(Collector& out, const serving::ServingConfig& config, const serving::DecodePolicy& decode) {
   const auto& drafts = config.cluster.profile.drafts;
   if (!drafts || !(decode.verifies || decode.drafter)) return;

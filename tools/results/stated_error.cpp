@@ -157,7 +157,8 @@ ErrorInterval quantised_interval(const serving::ServingConfig& c, const serving:
   return {1 - share * (1 - kernel.low), 1, 1 + share * (kernel.high - 1)};
 }
 
-/// What is not known of attention over quantised KV; empty where the scenario reads none, or its profile measured it.
+/// The interval of attention over quantised KV in words; empty where the scenario reads none, or its profile measured
+/// it.
 std::string quantised_words(const scenario::Scenario& scenario, const serving::Measurements& m) {
   const serving::ServingConfig& c = scenario.serving;
   const auto& kernel = c.cluster.profile.quantised;

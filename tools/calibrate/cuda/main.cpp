@@ -79,7 +79,7 @@ std::vector<std::string> run(const std::string& name, Session& session, const Ou
   return {name + ".csv"};
 }
 
-/// Of a drive alone: no device is looked for.
+/// A run of a drive alone: no device is looked for.
 int calibrate_storage(const Arguments& arguments) {
   const OutputFolder out(arguments.out, arguments.force);
   MachineRecord machine;

@@ -14,7 +14,7 @@ struct QuantiseCase {
   KvBits kv;
   std::int64_t vectors = 0;
 
-  /// Of scales and offsets.
+  /// Bytes of scales and offsets.
   [[nodiscard]] std::int64_t scale_words() const {
     return kv.keys_by_channel ? vectors / kChannelTokens * kChannelWords : vectors * kGroups;
   }

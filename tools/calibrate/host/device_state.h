@@ -1,4 +1,4 @@
-// What the GPU was doing while a benchmark ran: clocks, power, temperature, why clocks were held down, ECC, MIG, and
+// The GPU's state while a benchmark ran: clocks, power, temperature, why clocks were held down, ECC, MIG, and
 // other processes on it. A card that throttles or is shared gives slow tables, and the tables cannot show why.
 #pragma once
 
@@ -23,7 +23,7 @@ struct DeviceLook {
   unsigned other_processes = 0;     ///< that compute on it, beside this one
 };
 
-/// What stays as it is during a run.
+/// Limits that stay as they are during a run.
 struct DeviceLimits {
   unsigned most_sm_clock_mhz = 0;
   double power_limit_w = 0;
@@ -31,7 +31,7 @@ struct DeviceLimits {
   std::optional<bool> mig;
 };
 
-/// Of all looks during one benchmark.
+/// Summary of all looks during one benchmark.
 struct DeviceState {
   std::size_t looks = 0;
   double sm_clock_mhz = 0;  ///< median
@@ -49,7 +49,7 @@ struct DeviceState {
 
 [[nodiscard]] DeviceState state_of(const std::vector<DeviceLook>& looks);
 
-/// What is noteworthy, for machine.yaml and the terminal: throttling, other processes; empty: nothing.
+/// A remark for machine.yaml and the terminal: throttling, other processes; empty: nothing.
 [[nodiscard]] std::string remark(const DeviceState& state);
 
 /// device_state.csv: a row for each benchmark.

@@ -1,4 +1,4 @@
-// What a run would measure, said without one.
+// A list of what a run would measure, without a run.
 #pragma once
 
 #include <span>

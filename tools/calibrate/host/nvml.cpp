@@ -13,7 +13,7 @@
 namespace kvsim::calibrate {
 namespace {
 
-// What is used of nvml.h, which need not be there to build; its interface is kept from version to version.
+// The part of nvml.h that is used, which need not be there to build; its interface is kept from version to version.
 constexpr int kSuccess = 0;
 constexpr unsigned kSmClock = 1, kMemoryClock = 2;
 constexpr unsigned kGpuTemperature = 0;

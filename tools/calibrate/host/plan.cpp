@@ -43,7 +43,7 @@ void append(std::vector<AttentionCase>& to, std::vector<AttentionCase> more) {
 }
 
 constexpr std::int64_t kKilo = 1024;
-/// Of groups of elements; one for all of an fp8 pool is no memory to speak of.
+/// Whether groups of elements have scales; the one of an fp8 pool is no memory to speak of.
 bool has_scales(const AttentionCase& c) {
   return c.kv_bits < 8;
 }

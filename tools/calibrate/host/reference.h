@@ -20,7 +20,8 @@ std::vector<double> reference_attention(std::span<const float> query, std::int64
 /// as random data with this seed (scales: seed + 1).
 float pool_element(std::uint64_t seed, std::int64_t vector, int element, int bits);
 
-/// The same of a pool of keys by channel, whose scales are those of page and KV head `scales` (both as one number).
+/// pool_element() of a pool of keys by channel, whose scales are those of page and KV head `scales` (both as one
+/// number).
 float channel_element(std::uint64_t seed, std::int64_t vector, std::int64_t scales, int element, int bits);
 
 /// Empty where every output is within `relative` of the reference's root mean square plus 1/128 of its own value (one

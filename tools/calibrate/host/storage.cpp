@@ -48,7 +48,7 @@ class Block {
   std::unique_ptr<std::byte, Release> data_;
 };
 
-/// What the file holds of a page.
+/// Words that the file holds of a page.
 std::uint64_t first_word(std::uint64_t seed, std::int64_t page) {
   return random_bits(seed, static_cast<std::uint64_t>(page));
 }

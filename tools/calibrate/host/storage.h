@@ -10,7 +10,7 @@
 
 namespace kvsim::calibrate {
 
-/// So many threads that each move `bytes` once, at the same time.
+/// Threads that each move `bytes` once, at the same time.
 struct StorageCase {
   bool write = false;
   std::int64_t bytes = 4096;

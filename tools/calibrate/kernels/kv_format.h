@@ -169,7 +169,7 @@ struct QuantisedFormat {
   }
 };
 
-/// The same with keys by channel, as KIVI has them; values are as above.
+/// Low-bit KV with keys by channel, as KIVI has them; values are as above.
 template <int kBitsPerElement>
 struct ChannelFormat : QuantisedFormat<kBitsPerElement> {
   using Base = QuantisedFormat<kBitsPerElement>;

@@ -35,35 +35,10 @@ struct Packing {
   }
 };
 
-/// Two levels times scale plus offset, rounded to bf16 once.
-KVSIM_DEVICE std::uint32_t dequantise_pair(std::uint32_t levels, std::uint32_t scale_offset) {
-#ifdef __CUDA_ARCH__
-  // 0x4300 is 128 in bf16 and its last mantissa bit is worth 1: 128 + level by an OR, then exactly 128 less.
-  const std::uint32_t biased = levels | 0x43004300U;
-  const std::uint32_t bias_word = 0x43004300U;
-  const std::uint32_t scale_word = __byte_perm(scale_offset, 0, 0x1010);
-  const std::uint32_t offset_word = __byte_perm(scale_offset, 0, 0x3232);
-  __nv_bfloat162 value, bias, scale, offset;
-  memcpy(&value, &biased, sizeof value);
-  memcpy(&bias, &bias_word, sizeof bias);
-  memcpy(&scale, &scale_word, sizeof scale);
-  memcpy(&offset, &offset_word, sizeof offset);
-  const __nv_bfloat162 result = __hfma2(__hsub2(value, bias), scale, offset);
-  std::uint32_t word = 0;
-  memcpy(&word, &result, sizeof word);
-  return word;
-#else
-  const float scale = from_bf16(static_cast<Bf16>(scale_offset & 0xffffU));
-  const float offset = from_bf16(static_cast<Bf16>(scale_offset >> 16));
-  // A level of 4 bits times 8 bits of mantissa, plus an offset of like size: exact in fp32.
-  return pack_bf16(static_cast<float>(levels & 0xffffU) * scale + offset,
-                   static_cast<float>(levels >> 16) * scale + offset);
-#endif
-}
-
 /// Two levels, each times a scale plus an offset of its own, rounded to bf16 once.
 KVSIM_DEVICE std::uint32_t dequantise_channels(std::uint32_t levels, std::uint32_t scales, std::uint32_t offsets) {
 #ifdef __CUDA_ARCH__
+  // 0x4300 is 128 in bf16 and its last mantissa bit is worth 1: 128 + level by an OR, then exactly 128 less.
   const std::uint32_t biased = levels | 0x43004300U;
   const std::uint32_t bias_word = 0x43004300U;
   __nv_bfloat162 value, bias, scale, offset;
@@ -77,11 +52,21 @@ KVSIM_DEVICE std::uint32_t dequantise_channels(std::uint32_t levels, std::uint32
   return word;
 #else
   const auto one = [&](int shift) {
+    // A level of 4 bits times 8 bits of mantissa, plus an offset of like size: exact in fp32.
     const float level = static_cast<float>((levels >> shift) & 0xffffU);
     return level * from_bf16(static_cast<Bf16>((scales >> shift) & 0xffffU)) +
            from_bf16(static_cast<Bf16>((offsets >> shift) & 0xffffU));
   };
   return pack_bf16(one(0), one(16));
+#endif
+}
+
+/// Two levels times scale plus offset, rounded to bf16 once.
+KVSIM_DEVICE std::uint32_t dequantise_pair(std::uint32_t levels, std::uint32_t scale_offset) {
+#ifdef __CUDA_ARCH__
+  return dequantise_channels(levels, __byte_perm(scale_offset, 0, 0x1010), __byte_perm(scale_offset, 0, 0x3232));
+#else
+  return dequantise_channels(levels, (scale_offset & 0xffffU) * 0x10001U, (scale_offset >> 16) * 0x10001U);
 #endif
 }
 

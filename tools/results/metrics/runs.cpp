@@ -175,7 +175,7 @@ Figure below_floor(const View& v) {
   return {planner::below_quality_floor(score.value.get<double>(), *floor_of(v.outcome.scenario, kScoreFloor))};
 }
 
-/// Of a task of models::kFunctionalTasks.
+/// The metric of a task of models::kFunctionalTasks.
 Figure functional(const View& v, std::size_t task) {
   return fidelity(v, 1.0, v.measured().functional.at(task),
                   fmt::format("functional {}", models::kFunctionalTasks.at(task).name));
