@@ -118,13 +118,14 @@ double stored_share(const ImportanceSpec& importance) {
   return std::clamp(share, importance.share, 1.0);
 }
 
-OptionPool option_pool(const ImportanceSpec& importance) {
+OptionPool option_pool(const ImportanceSpec& importance, double worker_bytes_per_s) {
   OptionPool pool;
   StorageOption option;
   option.name = "important chunks";
   option.method = "snapkv";  // an assumption: both keep what attention looks at
   option.keep = stored_share(importance);
   option.attended = importance.share;
+  option.compress_s_per_full_byte = importance.probed / worker_bytes_per_s;
   option.step_kl = std::nan("");
   add(pool, std::move(option));
   return pool;
@@ -132,7 +133,7 @@ OptionPool option_pool(const ImportanceSpec& importance) {
 
 OptionPool option_pool(const PlacementSpec& placement) {
   if (placement.policy == utility_policy) return option_pool(placement.options, placement.worker_bytes_per_s);
-  if (placement.policy == importance_policy) return option_pool(placement.importance);
+  if (placement.policy == importance_policy) return option_pool(placement.importance, placement.worker_bytes_per_s);
   if (!placement.compressor) return {};
   return option_pool(*placement.compressor, placement.keep_ratio.value_or(1), placement.worker_bytes_per_s);
 }
@@ -145,7 +146,9 @@ std::vector<std::string> option_assumptions(const PlacementSpec& placement) {
         "Important tokens ({:.3g} of all) stand in runs of {:.3g}, each place for a run taken independently of the "
         "others, so that {:.3g} of the bytes lie in chunks of {} tokens that hold one.",
         i.share, i.run_tokens, stored_share(i), i.chunk_tokens));
-    said.emplace_back("Choosing important chunks takes no time beside prefill.");
+    said.push_back(fmt::format(
+        "To choose important chunks, a CPU worker reads {:.3g} of the KV at {} GB/s; writing the rest out is free.",
+        i.probed, placement.worker_bytes_per_s / kGB));
     said.emplace_back(
         "Attending to the important tokens alone gives the quality of SnapKV at a keep ratio of their share.");
     return said;

@@ -72,9 +72,9 @@ class OptionPool {
 /// compressor and where it saves nothing.
 [[nodiscard]] OptionPool option_pool(const CompressorSpec& compressor, double keep_ratio, double worker_bytes_per_s);
 
-/// Policy importance_chunks: whole, and "important chunks". Choosing them takes no time of its own (an assumption: the
-/// heads that are looked at are few, and prefill has their scores).
-[[nodiscard]] OptionPool option_pool(const ImportanceSpec& importance);
+/// Policy importance_chunks: whole, and "important chunks". To choose them, a CPU worker reads `probed` of the KV at
+/// `worker_bytes_per_s`.
+[[nodiscard]] OptionPool option_pool(const ImportanceSpec& importance, double worker_bytes_per_s);
 
 /// The pool of whatever policy the scenario has; compressor and keep ratio must be what placement_schema accepts.
 [[nodiscard]] OptionPool option_pool(const PlacementSpec& placement);

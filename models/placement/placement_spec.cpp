@@ -134,6 +134,9 @@ ObjectSchema<ImportanceSpec> importance_schema() {
              "of the tokens, that few heads attend to most");
   s.optional("chunk_tokens", &I::chunk_tokens, tokens().at_least(1), "tokens that are stored and loaded together");
   s.optional("run_tokens", &I::run_tokens, number().at_least(1), "important tokens stand together in runs of so many");
+  s.optional("probed", &I::probed, number().non_negative().at_most(1),
+             "share of the KV that a CPU worker reads to choose them, at placement.worker_rate; by default the keys of "
+             "three heads of eight (EvicPress, section 6.1: its baseline IMPRESS)");
   return s;
 }
 
@@ -276,7 +279,7 @@ void check_representation(const PlacementSpec& p, const Reporter& report) {
 /// Why no worker compresses what is stored; empty where some do.
 std::string why_no_work(const PlacementSpec& p) {
   if (p.policy == utility_policy) return {};
-  if (p.policy == importance_policy) return "choosing important chunks takes no time: use policy: utility";
+  if (p.policy == importance_policy) return p.importance.probed > 0 ? "" : "placement.importance.probed is 0";
   return p.compressor ? "" : "nothing is compressed: use compressor, or policy: utility";
 }
 

@@ -77,6 +77,7 @@ struct ImportanceSpec {
   double share = 0.25;  ///< of the tokens, that counts as important
   std::int64_t chunk_tokens = 64;
   double run_tokens = 16;  ///< important tokens stand together in runs of so many
+  double probed = 0.1875;  ///< share of the KV that is read to choose them: keys of three heads of eight
 };
 
 enum class QualitySource { generated, file };

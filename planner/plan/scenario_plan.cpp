@@ -215,6 +215,7 @@ ScenarioPlan plan(const scenario::Scenario& given, const PlanRequest& asked) {
 scenario::Scenario with_plan(const scenario::Scenario& s, const OperatingPoint& point) {
   scenario::Scenario planned = s;
   serving::DecodeConfig& decode = planned.serving.decode;
+  decode.budget.reset();  // a share is planned
   std::string& schedule = planned.serving.schedule.policy;
   if (point.x == 0) {
     decode.policy = point.c < 1 ? "lossy" : "full_kv";

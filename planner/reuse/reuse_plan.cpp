@@ -125,7 +125,8 @@ class ReusePlanner {
         std::llround(traffic.named_context - static_cast<double>(chunks.tokens_per_request())), 1);
     plan_.output = std::max<std::int64_t>(std::llround(std::ceil(traffic.mean_output)), 1);
     plan_.hit_rate = request.hit_rate;
-    plan_.quality_floor = s.serving.slo.quality_floor;
+    const auto& slo = s.serving.slo;
+    plan_.quality_floor = slo.functional_floor ? 1.0 : slo.quality_floor;
     plan_.path = load_path(s.serving, request.tier);
     for (const PromptMethod method : prompt_methods()) models_.push_back(std::make_unique<FirstTokenModel>(s, method));
     plan_.fallbacks = model(PromptMethod::recompute).fallbacks();

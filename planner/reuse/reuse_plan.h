@@ -100,6 +100,7 @@ struct ReusePlan {
   LoadPath path;
   double hit_rate = 1;
   std::int64_t output = 1;  ///< tokens, for which there must be room
+  /// slo.quality_floor; 1 with slo.functional_floor, since the functional correctness of blended answers is not known.
   std::optional<double> quality_floor;
   std::vector<ContextOutlook> contexts;  ///< in the order asked for, without repetitions
   std::vector<ContextBreakEven> context_break_evens;

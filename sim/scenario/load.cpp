@@ -69,8 +69,12 @@ models::Catalogue catalogue_with(const std::vector<std::string>& includes, const
   return catalogue;
 }
 
-/// A quantiser's ratio follows from its bits; dropping needs a ratio; full_kv needs neither.
+/// A quantiser's ratio follows from its bits; dropping needs a ratio, or a budget; full_kv needs neither.
 double keep_ratio_of(const Scenario& s, const Reporter& report) {
+  if (s.serving.decode.budget) {
+    if (s.keep_ratio) report.fail("decode.budget", "decode.keep_ratio says what is kept: remove one of the keys");
+    return 1.0;
+  }
   if (!s.compressor || s.compressor->kind != models::CompressionKind::quantisation) {
     if (!s.keep_ratio && s.compressor) {
       report.fail("decode", fmt::format("missing key \"keep_ratio\", which compressor {} needs", s.compressor->name));

@@ -146,6 +146,19 @@ void check_sparse(const ServingConfig& config, const DecodePolicy& decode) {
   }
 }
 
+void check_budget(const ServingConfig& config, const models::CompressorSpec& c) {
+  if (!config.decode.budget) return;
+  if (c.kind != models::CompressionKind::token_dropping) {
+    throw ConfigurationError("decode.budget",
+                             fmt::format("{} narrows elements, and a budget is of whole tokens: use decode.keep_ratio, "
+                                         "or a compressor that only drops tokens",
+                                         c.name));
+  }
+  if (config.cluster.pools) {
+    throw ConfigurationError("decode.budget", "pools plan with the share that is kept: use decode.keep_ratio");
+  }
+}
+
 void check_compressor(const ServingConfig& config, const DecodePolicy& decode) {
   if (!decode.reads_compressed || drafts_as_found(config, decode)) return;
   const models::CompressorSpec& c = config.decode.compressor;
@@ -177,7 +190,11 @@ void check_compressor(const ServingConfig& config, const DecodePolicy& decode) {
                              fmt::format("compressor {} quantises 16-bit KV, and {} has {:g} bytes per KV element",
                                          c.name, config.model.name, config.model.kv_bytes_per_element));
   }
-  const double ratio = effective_ratio(c, config.decode.keep_ratio);
+  check_budget(config, c);
+  const double ratio =
+      config.decode.budget
+          ? std::min(1.0, static_cast<double>(*config.decode.budget) / static_cast<double>(config.model.max_context))
+          : effective_ratio(c, config.decode.keep_ratio);
   if (decode.verifies && config.decode.acceptance.kind == models::AcceptanceKind::compressor &&
       !(c.agreement_at(ratio) > 0)) {
     throw ConfigurationError(

@@ -213,10 +213,11 @@ constexpr std::int64_t kStrictDraftLimit = -1;
 
 struct DecodeConfig {
   std::string policy = "full_kv";
-  models::CompressorSpec compressor;  ///< unused by full_kv
-  double keep_ratio = 1.0;            ///< of token dropping; a quantiser's ratio follows from its bits
-  std::int64_t draft_length = 25;     ///< x of draft length policy fixed
-  std::int64_t draft_limit = 0;       ///< most draft positions while a reload is late; 0: 2 x, kStrictDraftLimit: x
+  models::CompressorSpec compressor;   ///< unused by full_kv
+  double keep_ratio = 1.0;             ///< of token dropping; a quantiser's ratio follows from its bits
+  std::optional<std::int64_t> budget;  ///< tokens left of a context by token dropping, in place of keep_ratio
+  std::int64_t draft_length = 25;      ///< x of draft length policy fixed
+  std::int64_t draft_limit = 0;        ///< most draft positions while a reload is late; 0: 2 x, kStrictDraftLimit: x
   models::AcceptanceSpec acceptance;
   DraftLengthConfig draft_lengths;
   models::PrefetchSpec prefetch;          ///< of the policies that fetch

@@ -13,8 +13,10 @@ models::AcceptanceModel acceptance_of(const ServingConfig& config, std::int64_t 
   const DecodeConfig& decode = config.decode;
   const DecodePolicy& policy = *find_decode_policy(decode.policy);
   if (!policy.verifies) return {models::AcceptanceSpec{}, 1.0, longest};
-  if (full_kv_of(config, policy) == FullKv::tiers && decode.acceptance.kind == models::AcceptanceKind::compressor) {
-    // Each request's agreement is that of what it loads. Before anything is loaded adaptive lengths need a mean.
+  const bool of_what_is_read = full_kv_of(config, policy) == FullKv::tiers || decode.budget;
+  if (of_what_is_read && decode.acceptance.kind == models::AcceptanceKind::compressor) {
+    // Each request's agreement is that of what it loads, or of what a budget leaves of it (FullKvSource::found). Before
+    // that is known adaptive lengths need a mean.
     constexpr double kAssumedMean = 0.9;
     models::AcceptanceSpec by_request;
     by_request.kind = models::AcceptanceKind::heterogeneous;

@@ -11,6 +11,12 @@ class HostCopies final : public FullKvSource {
  public:
   using FullKvSource::FullKvSource;
 
+  void found(Request& r) const override {
+    const DecodeConfig& decode = parts_.config.decode;
+    const bool drafts = r.luck != nullptr;
+    if (!drafts || !decode.budget || decode.acceptance.kind != models::AcceptanceKind::compressor) return;
+    r.luck->acceptance.agreement = decode.compressor.agreement_at(parts_.geometry.ratio_of(r.prompt, r.output / 2));
+  }
   [[nodiscard]] std::int64_t reservation(const Request& r) const override {
     return parts_.geometry.reload_reservation(r.prompt, r.generated);
   }

@@ -84,6 +84,12 @@ KvGeometry KvGeometry::with_full_kv_factor(double factor) const {
   return g;
 }
 
+KvGeometry KvGeometry::with_budget(std::int64_t tokens) const {
+  KvGeometry g = *this;
+  g.budget_tokens_ = tokens;
+  return g;
+}
+
 KvGeometry KvGeometry::with_drafter(double token_bytes) const {
   KvGeometry g = *this;
   g.drafter_token_bytes_ = token_bytes;
@@ -97,6 +103,22 @@ std::int64_t KvGeometry::compressible(std::int64_t prompt, std::int64_t generate
   return std::max<std::int64_t>(0, prompt + generated - sink_tokens_ - recent);
 }
 
+double KvGeometry::bytes_left(std::int64_t acted_on) const {
+  return has_budget() ? tokens_left(acted_on) : static_cast<double>(acted_on) * ratio_;
+}
+
+double KvGeometry::tokens_left(std::int64_t acted_on) const {
+  if (!has_budget()) return static_cast<double>(acted_on) * kept_;
+  const std::int64_t left = std::max<std::int64_t>(budget_tokens_ - sink_tokens_ - residual_tokens_, 0);
+  return static_cast<double>(std::min(acted_on, left));
+}
+
+double KvGeometry::ratio_of(std::int64_t prompt, std::int64_t generated) const {
+  const std::int64_t acted_on = compressible(prompt, generated);
+  if (!has_budget()) return ratio_;
+  return acted_on > 0 ? tokens_left(acted_on) / static_cast<double>(acted_on) : 1.0;
+}
+
 double KvGeometry::low_bit_tokens(std::int64_t context, std::int64_t whole, double factor) const {
   return static_cast<double>(context) * ratio_ * factor + static_cast<double>(std::min(whole, context));
 }
@@ -104,7 +126,7 @@ double KvGeometry::low_bit_tokens(std::int64_t context, std::int64_t whole, doub
 double KvGeometry::compressed_tokens(std::int64_t prompt, std::int64_t generated) const {
   if (low_bit_copy_) return low_bit_tokens(prompt + generated, residual_tokens_ + fetched_tokens_);
   const std::int64_t acted_on = compressible(prompt, generated);
-  return static_cast<double>(acted_on) * ratio_ + static_cast<double>(prompt + generated - acted_on);
+  return bytes_left(acted_on) + static_cast<double>(prompt + generated - acted_on);
 }
 
 std::int64_t KvGeometry::blocks_for(double tokens) const {
@@ -155,14 +177,20 @@ std::int64_t KvGeometry::compressed_reservation(std::int64_t prompt, std::int64_
          drafter_reservation(prompt + generated + whole);
 }
 
+double KvGeometry::reloaded_tokens(std::int64_t prompt, std::int64_t generated) const {
+  const std::int64_t acted_on = compressible(prompt, generated);
+  const auto all = static_cast<double>(acted_on);
+  if (reload_ != ReloadContent::missing) return all;
+  return has_budget() ? all - tokens_left(acted_on) : all * (1.0 - ratio_);
+}
+
 std::int64_t KvGeometry::reload_reservation(std::int64_t prompt, std::int64_t generated) const {
-  const auto acted_on = static_cast<double>(compressible(prompt, generated));
-  return blocks_for(reload_ == ReloadContent::missing ? acted_on * (1.0 - ratio_) : acted_on) * block_bytes_;
+  return blocks_for(reloaded_tokens(prompt, generated)) * block_bytes_;
 }
 
 std::int64_t KvGeometry::redundant_reservation(std::int64_t prompt, std::int64_t generated) const {
   if (reload_ == ReloadContent::missing) return 0;
-  const double tokens = static_cast<double>(compressible(prompt, generated)) * ratio_;
+  const double tokens = bytes_left(compressible(prompt, generated));
   return static_cast<std::int64_t>(tokens / static_cast<double>(block_tokens_)) * block_bytes_;
 }
 
@@ -183,8 +211,7 @@ std::int64_t KvGeometry::compressed_transfer(std::int64_t prompt, std::int64_t g
 }
 
 std::int64_t KvGeometry::reload_transfer(std::int64_t prompt, std::int64_t generated) const {
-  const auto acted_on = static_cast<double>(compressible(prompt, generated));
-  return std::llround((reload_ == ReloadContent::missing ? acted_on * (1.0 - ratio_) : acted_on) * token_bytes_);
+  return std::llround(reloaded_tokens(prompt, generated) * token_bytes_);
 }
 
 double KvGeometry::full_read(std::int64_t tokens) const {
@@ -197,7 +224,7 @@ double KvGeometry::compressed_read(std::int64_t prompt, std::int64_t generated, 
     return std::round(low_bit_tokens(prompt + generated, whole_tokens, attention_time_factor) * model_token_bytes_);
   }
   const std::int64_t acted_on = compressible(prompt, generated);
-  return std::round(static_cast<double>(acted_on) * ratio_ * model_token_bytes_ * attention_time_factor) +
+  return std::round(bytes_left(acted_on) * model_token_bytes_ * attention_time_factor) +
          full_read(prompt + generated - acted_on);
 }
 
@@ -205,8 +232,7 @@ double KvGeometry::attended_compressed(std::int64_t prompt, std::int64_t generat
   if (low_bit_copy_) return static_cast<double>(prompt + generated);
   constexpr double kParts = 1024;
   const std::int64_t acted_on = compressible(prompt, generated);
-  return std::round(static_cast<double>(acted_on) * kept_ * kParts) / kParts +
-         static_cast<double>(prompt + generated - acted_on);
+  return std::round(tokens_left(acted_on) * kParts) / kParts + static_cast<double>(prompt + generated - acted_on);
 }
 
 double KvGeometry::quantised(std::int64_t prompt, std::int64_t generated) const {
@@ -241,7 +267,7 @@ std::optional<KvGeometry::TokenUnits> KvGeometry::compressed_units() const {
   if (low_bit_copy_ || drafter_block_bytes_ > 0) return std::nullopt;
   if (scope_ == CompressionScope::prompt) return TokenUnits{};  // new tokens are whole
   const std::optional<std::int64_t> units = denominator(ratio_);
-  if (!units) return std::nullopt;
+  if (!units || has_budget()) return std::nullopt;
   return TokenUnits{*units, std::llround(ratio_ * static_cast<double>(*units))};
 }
 
@@ -269,7 +295,7 @@ std::optional<double> KvGeometry::compressed_read_growth(std::int64_t prompt, st
   if (scope_ == CompressionScope::prompt) return model_token_bytes_;
   const double token = model_token_bytes_ * attention_time_factor;
   // One more is compressed: its bytes are whole, and it is attended to whole.
-  if (kept_ != 1 || !denominator(ratio_) || !whole(ratio_ * token)) return std::nullopt;
+  if (kept_ != 1 || has_budget() || !denominator(ratio_) || !whole(ratio_ * token)) return std::nullopt;
   return ratio_ * token;
 }
 
@@ -281,6 +307,7 @@ DecodeConfig own_drafts(const DecodeConfig& decode) {
   own.compressor = sparse.selection.value_or(own.compressor);
   own.compressor.reload = models::ReloadContent::missing;  // what is read is a part of the full KV, no copy beside it
   own.keep_ratio = sparse.keep_ratio.value_or(own.keep_ratio);
+  if (sparse.keep_ratio) own.budget.reset();
   own.draft_length = sparse.draft_length.value_or(own.draft_length);
   own.acceptance = sparse.acceptance.value_or(own.acceptance);
   return own;
@@ -307,6 +334,7 @@ KvGeometry configured_geometry(const ServingConfig& config) {
   const DecodePolicy& decode = *find_decode_policy(config.decode.policy);
   const models::PrefetchSpec prefetch = replica_prefetch(config, decode);
   KvGeometry geometry = kv_at(config, decode.reads_compressed ? config.decode.keep_ratio : 1.0);
+  if (decode.reads_compressed && config.decode.budget) geometry = geometry.with_budget(*config.decode.budget);
   if (decode.low_bit_copy) {
     geometry = geometry.with_low_bit_copy(
         decode.fetches_pairs() ? models::fetched_tokens(prefetch, config.model.max_context) : 0);

@@ -26,11 +26,19 @@ class KvGeometry {
   /// The same where full KV takes `factor` of its bytes in GPU memory (models::FrameworkMemory).
   [[nodiscard]] KvGeometry with_full_kv_factor(double factor) const;
 
+  /// The same where a compressor leaves so many tokens of a context, sinks and residual included, however long it is;
+  /// tokens that it does not act on are kept beside them. Precondition: it drops tokens and narrows none.
+  [[nodiscard]] KvGeometry with_budget(std::int64_t tokens) const;
+
   /// The same with an auxiliary drafter's KV of so many bytes a token in the whole group beside it, never compressed.
   [[nodiscard]] KvGeometry with_drafter(double token_bytes) const;
 
-  /// c: compressed bytes / full bytes of what is compressed.
+  /// c: compressed bytes / full bytes of what is compressed, without a budget.
   [[nodiscard]] double ratio() const { return ratio_; }
+  /// c of a request with this context: ratio(), or what a budget leaves; 1 where nothing is compressed.
+  [[nodiscard]] double ratio_of(std::int64_t prompt, std::int64_t generated) const;
+  /// The compressor leaves a number of tokens, not a share of them.
+  [[nodiscard]] bool has_budget() const { return budget_tokens_ > 0; }
   /// Bytes of one token's full KV in the whole tensor-parallel group, replicated heads counted as often as they exist.
   [[nodiscard]] double token_bytes() const { return token_bytes_; }
   /// The model's layers that attend to a part of the tokens. Where they drop the others, a request keeps the KV of
@@ -113,6 +121,11 @@ class KvGeometry {
   [[nodiscard]] bool grows_regularly(std::int64_t prompt, std::int64_t generated) const;
   /// Tokens that the compressor acts on; the rest of the context is kept whole.
   [[nodiscard]] std::int64_t compressible(std::int64_t prompt, std::int64_t generated) const;
+  /// Bytes and tokens that are left of so many that the compressor acts on, in units of full tokens.
+  [[nodiscard]] double bytes_left(std::int64_t acted_on) const;
+  [[nodiscard]] double tokens_left(std::int64_t acted_on) const;
+  /// Tokens that a reload brings.
+  [[nodiscard]] double reloaded_tokens(std::int64_t prompt, std::int64_t generated) const;
   /// Compressed context in units of full tokens.
   [[nodiscard]] double compressed_tokens(std::int64_t prompt, std::int64_t generated) const;
   /// A low-bit copy of `context` tokens with `whole` of them in 16 bit beside it, in units of full tokens; `factor`
@@ -130,6 +143,7 @@ class KvGeometry {
   models::ReloadContent reload_;
   std::int64_t sink_tokens_;
   std::int64_t residual_tokens_;
+  std::int64_t budget_tokens_ = 0;  // 0: none
   std::int64_t fetched_tokens_ = 0;
   bool low_bit_copy_ = false;
   double full_kv_factor_ = 1;

@@ -21,8 +21,9 @@ void drop_every_second(std::vector<T>& series) {
 }  // namespace
 
 OutputFidelity decoding_fidelity(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
-                                 std::int64_t context) {
+                                 std::int64_t prompt, std::int64_t generated) {
   if (decode.lossless()) return {};
+  const std::int64_t context = prompt + generated;
   const models::CompressorSpec& compressor = config.decode.compressor;
   if (decode.low_bit_copy && context <= compressor.residual_tokens) return {false, 0, 1};  // all of it in 16 bit
   if (decode.fetches_pairs()) {
@@ -30,7 +31,7 @@ OutputFidelity decoding_fidelity(const ServingConfig& config, const DecodePolicy
         models::prefetch_quality(config.decode.prefetch, compressor, context, decode.fetch == Fetch::speculative);
     return {false, q.step_kl, q.score, models::functional_unknown()};
   }
-  const double ratio = geometry.ratio();
+  const double ratio = geometry.ratio_of(prompt, generated);
   return {false, compressor.step_kl(ratio), compressor.quality_at(ratio), compressor.functional_at(ratio)};
 }
 
@@ -40,7 +41,7 @@ OutputFidelity output_fidelity(const ServingConfig& config, const DecodePolicy& 
   if (r.prefix.quality < 1 || r.prefix.step_kl != 0) {
     return {false, r.prefix.step_kl, r.prefix.quality, models::functional_unknown()};
   }
-  return decoding_fidelity(config, decode, geometry, r.context());
+  return decoding_fidelity(config, decode, geometry, r.prompt, r.generated);
 }
 
 void add_group(Measurements& m, const machine::GpuGroup& gpus, const GroupMemory& memory) {

@@ -62,10 +62,9 @@ struct OutputFidelity {
   models::FunctionalScores functional = models::functional_of_full_kv();  ///< relative functional correctness
 };
 
-/// Of a request that ends with so many tokens of context, its prompt decoded as it was. `decode`: the configured
-/// policy.
+/// Fidelity of a request that ends with so many tokens, its prompt decoded as it was. `decode`: the configured policy.
 OutputFidelity decoding_fidelity(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
-                                 std::int64_t context);
+                                 std::int64_t prompt, std::int64_t generated);
 
 /// The same of a request that ends now, and what its prompt was loaded as.
 OutputFidelity output_fidelity(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,

@@ -132,7 +132,7 @@ double compression_s(const ServingConfig& config, const KvGeometry& geometry, co
   if (c.compress_bytes_per_s.value > 0) return full / c.compress_bytes_per_s.value;
   models::CompressionWork work;
   work.full_bytes = full;
-  work.kept_bytes = full * config.decode.keep_ratio;
+  work.kept_bytes = full * (geometry.has_budget() ? geometry.ratio_of(tokens, 0) : config.decode.keep_ratio);
   work.layers = static_cast<double>(config.model.attention_layers());
   work.quantises = c.kind != models::CompressionKind::token_dropping;
   if (c.kind != models::CompressionKind::quantisation) {

@@ -124,14 +124,15 @@ TEST(ImportantChunks, HoldMoreThanTheImportantTokens) {
 }
 
 TEST(ImportantChunks, AreOneOptionOfWhichTheImportantTokensAreAttended) {
-  const OptionPool pool = option_pool(ImportanceSpec{});
+  const OptionPool pool = option_pool(ImportanceSpec{}, 2e9);
   ASSERT_EQ(pool.size(), 2U);
   EXPECT_EQ(pool[1].name, "important chunks");
   EXPECT_NEAR(pool[1].bytes_ratio(), 0.68359375, 1e-12);
   EXPECT_EQ(pool[1].attended_share(), 0.25);
+  EXPECT_DOUBLE_EQ(pool[1].compress_s_per_full_byte, 3.0 / 16 / 2e9) << "keys of three heads of eight are read";
   EXPECT_EQ(pool[0].attended_share(), 1);
   // Chunks so large that each holds an important token save nothing.
-  EXPECT_EQ(option_pool(ImportanceSpec{.share = 0.9, .chunk_tokens = 4096, .run_tokens = 1}).size(), 1U);
+  EXPECT_EQ(option_pool(ImportanceSpec{.share = 0.9, .chunk_tokens = 4096, .run_tokens = 1}, 2e9).size(), 1U);
 }
 
 TEST(OptionPools, SayWhatTheyTakeForGranted) {

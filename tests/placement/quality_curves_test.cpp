@@ -56,7 +56,7 @@ TEST(QualityCurves, StayWithinBoundsWhereLossesWouldNot) {
 // A quarter attended to, as SnapKV's at keep ratio 0.25: (0.75/0.9)^2 of the loss, however much is stored with it.
 TEST(QualityCurves, OfImportantChunksFollowWhatIsAttendedTo) {
   const std::vector<float> curve =
-      generated_curve({0.6, MethodFamily::kvzip}, option_pool(ImportanceSpec{}), {.shape = 2});
+      generated_curve({0.6, MethodFamily::kvzip}, option_pool(ImportanceSpec{}, 2e9), {.shape = 2});
   EXPECT_NEAR(curve.at(1), 1 - 0.6 * 0.75 * 0.75 / 0.81, 1e-6);
 }
 

@@ -60,7 +60,7 @@ TEST(QualityFile, FillsATable) {
 }
 
 TEST(QualityFile, ServesImportantChunksByTheShareAttended) {
-  const OptionPool pool = option_pool(ImportanceSpec{});
+  const OptionPool pool = option_pool(ImportanceSpec{}, 2e9);
   EXPECT_NEAR(file("*,snapkv,0.25,0.7\n").curves(1, pool).quality(0, 1), 0.7, 1e-6);
 }
 

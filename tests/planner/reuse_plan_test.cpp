@@ -142,6 +142,16 @@ TEST(ReusePlan, TheFastestIsTheFastestAndAFloorOfQualityIsKept) {
   EXPECT_FALSE(plan_reuse(one_prompt()).contexts.at(0).good);
 }
 
+TEST(ReusePlan, AFloorOfFunctionalCorrectnessLeavesWhatBlendsNothing) {
+  const ReusePlan without = plan_reuse(one_prompt(), {{20480}, 1, {}, "host"});
+  const ContextOutlook& any = without.contexts.at(0);
+  EXPECT_LT(any.methods.at(*any.without_load).relative_score, 1);
+  const ReusePlan plan = plan_reuse(one_prompt({"slo.functional_floor=0.5"}), {{20480}, 1, {}, "host"});
+  const ContextOutlook& c = plan.contexts.at(0);
+  EXPECT_EQ(c.methods.at(*c.good).relative_score, 1);
+  EXPECT_EQ(c.methods.at(*c.without_load).method, PromptMethod::recompute);
+}
+
 TEST(ReusePlan, ContextsAreWholeChunksOnceEach) {
   const ReusePlan plan = plan_reuse(one_prompt(), {{1, 1000, 8000, 8100}, 1, {}, "host"});
   std::vector<std::int64_t> tokens;

@@ -125,6 +125,10 @@ std::vector<KeyRow> decode_rows() {
               {
                   {"decode.policy", {"schedule.policy=fcfs"}, "draft_verify", "full_kv"},
                   {"decode.keep_ratio", {}, "0.25", "0.5"},
+                  {"decode.budget",
+                   {"decode={policy: draft_verify, compressor: kvzip, draft_length: 20, budget: 1k tokens}"},
+                   "4k tokens",
+                   "2k tokens"},
                   {"decode.draft_length", {}, "20", "10"},
                   {"decode.draft_limit", kSlowLink, "20", "60"},
                   {"decode.resident", {}, "0", "3"},

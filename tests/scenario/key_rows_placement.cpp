@@ -217,6 +217,7 @@ std::vector<KeyRow> placement_rows() {
       {"placement.importance.share", important, "0.25", "0.1"},
       {"placement.importance.chunk_tokens", important, "64 tokens", "128 tokens"},
       {"placement.importance.run_tokens", important, "16", "64"},
+      {"placement.importance.probed", important, "0", "1"},
       {"placement.workers", placed({lru(", compressor: keydiff, keep_ratio: 0.3, worker_rate: 0.05 GB/s")}), "8", "1"},
       {"placement.worker_rate", compressed, "2 GB/s", "0.05 GB/s"},
       {"placement.in_transit", placed(), "0.1", "0.4"},

@@ -128,6 +128,27 @@ TEST(KvGeometry, TokenDroppingKeepsGeneratedTokensWholeAndReloadsTheMissingPart)
   EXPECT_DOUBLE_EQ(g.attended_compressed(1000, 40), 290);
 }
 
+TEST(KvGeometry, ABudgetLeavesAsManyTokensOfAnyContext) {
+  models::CompressorSpec c = dropping();
+  c.sink_tokens = 4;
+  c.residual_tokens = 64;
+  const KvGeometry g = KvGeometry(tiny_model(), 1, c, 1, 16).with_budget(256);
+  // What is generated stays beside them; before that the residual window is of the prompt.
+  EXPECT_EQ(g.compressed_transfer(1000, 0), 256 * 1024);
+  EXPECT_EQ(g.compressed_transfer(50'000, 0), 256 * 1024);
+  EXPECT_EQ(g.compressed_transfer(50'000, 64), 256 * 1024);
+  EXPECT_EQ(g.compressed_transfer(50'000, 100), (256 + 36) * 1024);
+  EXPECT_EQ(g.compressed_transfer(200, 0), 200 * 1024) << "a shorter one is whole";
+  EXPECT_DOUBLE_EQ(g.attended_compressed(50'000, 64), 256);
+  EXPECT_EQ(g.reload_transfer(50'000, 64), (50'000 - 4 - 188) * 1024);
+  EXPECT_DOUBLE_EQ(g.ratio_of(50'004, 64), 188.0 / 50'000);
+  EXPECT_DOUBLE_EQ(g.ratio_of(60, 0), 1);
+  c.scope = CompressionScope::all;
+  const KvGeometry all = KvGeometry(tiny_model(), 1, c, 1, 16).with_budget(256);
+  EXPECT_EQ(all.compressed_transfer(50'000, 100), 256 * 1024);
+  EXPECT_EQ(all.compressed_transfer(50'000, 20'000), 256 * 1024);
+}
+
 TEST(KvGeometry, QuantisationAttendsToEverythingAndReloadsTheWholeOfWhatItCompressed) {
   const KvGeometry g(tiny_model(), 1, two_bit(), 1.0, 16);
   // 2/16 + 2/32 = 0.1875 of 1000 + 40 - 128 = 912 tokens, 128 whole: 171 + 128 = 299 tokens.
@@ -188,7 +209,9 @@ RC_GTEST_PROP(KvGeometryProperty, RegularGrowthIsWhatThereIsTokenByToken, ()) {
   const double keep = *rc::gen::inRange(1, 1000) / 1000.0;
   const std::int64_t block = *rc::gen::element(1, 7, 16, 64);
   const double factor = *rc::gen::element(1.0, 1.14, 1.5, 1.6);
-  const KvGeometry g(tiny_model(), 1, c, keep, block);
+  const std::int64_t budget = *rc::gen::element(0, 50, 1000);
+  KvGeometry g(tiny_model(), 1, c, keep, block);
+  if (budget > 0 && c.kind == CompressionKind::token_dropping) g = g.with_budget(budget);
   const std::int64_t prompt = *rc::gen::inRange(1, 100'000), generated = *rc::gen::inRange(0, 300);
   const auto reads = g.compressed_read_growth(prompt, generated, factor);
   const auto held = g.compressed_units() ? g.compressed_held(prompt, generated) : std::nullopt;

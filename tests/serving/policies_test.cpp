@@ -77,6 +77,42 @@ TEST(Policies, MemoryIsNeverOverCommitted) {
   }
 }
 
+TEST(Policies, ABudgetIsTheShareThatItIsOfContextsOfOneLength) {
+  // 2,048 of 16,384 tokens, under policies that draft and under one that does not.
+  for (const char* policy : {"policy: draft_verify, draft_length: 20", "policy: lossy"}) {
+    const auto run = [&](const char* kept) {
+      return measure(small_scenario({fmt::format("decode={{{}, compressor: kvzip, {}}}", policy, kept),
+                                     "workload.context=16384 tokens", "schedule={policy: fcfs}"}));
+    };
+    const Measurements budget = run("budget: 2048 tokens"), share = run("keep_ratio: 0.125");
+    EXPECT_EQ(budget.tpot_s.mean(), share.tpot_s.mean()) << policy;
+    EXPECT_EQ(budget.accepted_tokens, share.accepted_tokens) << policy;
+    EXPECT_EQ(budget.hbm_peak_bytes, share.hbm_peak_bytes) << policy;
+    EXPECT_EQ(budget.quality, share.quality) << policy;
+  }
+}
+
+TEST(Policies, ABudgetMakesLongContextsAsFastAsShortOnes) {
+  const auto run = [](const char* context) {
+    return measure(small_scenario({"decode={policy: lossy, compressor: kvzip, budget: 1024 tokens}",
+                                   fmt::format("workload.context={} tokens", context), "schedule={policy: fcfs}",
+                                   "workload.closed.concurrency=1"}));
+  };
+  const Measurements shorter = run("4096"), longer = run("65536");
+  EXPECT_EQ(shorter.tpot_s.mean(), longer.tpot_s.mean());
+  EXPECT_GT(shorter.quality, longer.quality) << "less is left of it";
+}
+
+TEST(Policies, ABudgetIsOfWholeTokensAndInPlaceOfAShare) {
+  EXPECT_NE(small_refusal({"decode.budget=1024 tokens"}).find("decode.keep_ratio says what is kept"),
+            std::string::npos);
+  const std::string narrowed =
+      small_refusal({"decode={policy: lossy, compressor: kivi-2bit, budget: 1024 tokens}", "schedule={policy: fcfs}"});
+  EXPECT_NE(narrowed.find("a budget is of whole tokens"), std::string::npos) << narrowed;
+  EXPECT_NE(small_refusal({"decode={policy: lossy, compressor: kvzip}", "schedule={policy: fcfs}"}).find("keep_ratio"),
+            std::string::npos);
+}
+
 TEST(Policies, CapacityIsWhatMemoryWeightsAndBlocksLeave) {
   const auto s = small_scenario();
   const serving::KvCapacity k = serving::kv_capacity(s.serving);

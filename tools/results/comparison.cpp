@@ -349,8 +349,8 @@ Page compare_page(const Comparison& comparison, bool timing, Labels labels) {
   } else if (c.decode.compressor.name.empty()) {
     page.subtitle.emplace_back("no compressor");
   } else {
-    page.subtitle.push_back(fmt::format("{}, keep ratio {:.4g}, draft length {}", c.decode.compressor.name,
-                                        c.decode.keep_ratio, draft_length_text(c.decode)));
+    page.subtitle.push_back(fmt::format("{}, {}, draft length {}", c.decode.compressor.name, kept_text(c.decode),
+                                        draft_length_text(c.decode)));
   }
   for (std::string& line : remarks(outcomes, timing)) page.subtitle.push_back(std::move(line));
   for (const Outcome& o : outcomes) {

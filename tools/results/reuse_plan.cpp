@@ -332,7 +332,9 @@ Fields<ReusePlanOutcome> reuse_fields() {
   return {{"scenario", {kText, "name of the scenario"}, [](const O& o) { return o.scenario.name; }},
           {"hit_rate", {kShare, "tokens of chunks that are stored"}, of(&ReusePlan::hit_rate), "not finite"},
           {"quality_floor",
-           {kPlain, "slo.quality_floor: least mean score of a good method"},
+           {kPlain,
+            "slo.quality_floor: least mean score of a good method; 1 with slo.functional_floor, since the functional "
+            "correctness of blended answers is not known"},
            of(&ReusePlan::quality_floor),
            "slo.quality_floor is not set: fastest_good is null"},
           F::part("load", "the way from where chunks are stored", of(&ReusePlan::path), load_fields()),
@@ -387,7 +389,8 @@ Page reuse_plan_page(const ReusePlanOutcome& o) {
         "tokens: of chunks, computed over the whole prompt; score: mean over the tasks, of that with all of "
         "the prompt computed; good: share of answers that reach slo.quality_floor, each by itself, as goodput counts "
         "them (a mean at the floor leaves half of them below)",
-        "score: a soft one; of reused chunks, " + std::string(kFunctionalUnknown),
+        "score: a soft one; of reused chunks, " + std::string(kFunctionalUnknown) +
+            (o.scenario.serving.slo.functional_floor ? ": slo.functional_floor leaves those that blend none" : ""),
         "bandwidth: into the whole replica, by the narrowest part of the way; setup and latency stay. Hit rates: whole "
         "chunks found of the prompt's",
         "bound by: what most of the time to the first token goes to, of what cannot be hidden"}});

@@ -77,6 +77,11 @@ std::string_view prefill_word(serving::PrefillKind prefill) {
   return "epic";
 }
 
+std::string kept_text(const serving::DecodeConfig& decode) {
+  return decode.budget ? fmt::format("budget {}", counted(*decode.budget, "token"))
+                       : fmt::format("keep ratio {:.4g}", decode.keep_ratio);
+}
+
 namespace {
 
 using models::AcceptanceKind;
@@ -99,9 +104,10 @@ std::string own_choice_text(const ServingConfig& config) {
   }
   if (!decode.reads_compressed) return "";
   if (decode.keeps_full) {
-    return fmt::format(" reading {:.4g} of the KV, chosen by {}", own.keep_ratio, own.compressor.name);
+    const std::string part = own.budget ? counted(*own.budget, "token") : fmt::format("{:.4g}", own.keep_ratio);
+    return fmt::format(" reading {} of the KV, chosen by {}", part, own.compressor.name);
   }
-  return fmt::format(" with {}, keep ratio {:.4g}", own.compressor.name, own.keep_ratio);
+  return fmt::format(" with {}, {}", own.compressor.name, kept_text(own));
 }
 
 /// Tasks whose scores are of another model, or of tokens that another small model chose.

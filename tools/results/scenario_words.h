@@ -49,6 +49,9 @@ using planner::stores_whole;
 /// magicdec-snapkv, ...", "drafter, eagle3-llama-3.1-8b proposing 3 tokens a step".
 [[nodiscard]] std::string decoding_text(const serving::ServingConfig& config);
 
+/// "keep ratio 0.2", "budget 1,024 tokens": what is left of a KV.
+[[nodiscard]] std::string kept_text(const serving::DecodeConfig& decode);
+
 /// "0.6 a token", "0.74, 0.54 by position": a law of accepted lengths.
 [[nodiscard]] std::string acceptance_text(const models::AcceptanceSpec& law);
 

@@ -184,8 +184,9 @@ StepReport step_report(const scenario::Scenario& scenario, const StepQuestion& q
                             decode.verifies ? "draft" : "decode", batch == 1 ? "s" : "", counted(context, "token"));
   if (decode.reads_compressed) {
     const serving::DecodeConfig drafts = serving::own_drafts(c.decode);
-    report.what +=
-        fmt::format(", compressed to {}", percent(serving::effective_ratio(drafts.compressor, drafts.keep_ratio)));
+    report.what += fmt::format(", compressed to {}",
+                               drafts.budget ? counted(*drafts.budget, "token")
+                                             : percent(serving::effective_ratio(drafts.compressor, drafts.keep_ratio)));
   }
   if (question.verifying > 0) {
     report.what += fmt::format("; {} {} {}", whole(question.verifying), question.verifying == 1 ? "verifies" : "verify",

@@ -49,7 +49,7 @@ Figure policies(const View& v) {
   const serving::DecodeConfig own = serving::own_drafts(c.decode);
   if (reads_own_choice(c)) {
     out["compressor"] = own.compressor.name;
-    out["keep_ratio"] = own.keep_ratio;
+    own.budget ? out["budget_tokens"] = *own.budget : out["keep_ratio"] = own.keep_ratio;
   }
   if (decode.drafter) out["drafter"] = c.decode.drafter->spec.name;
   if (decode.verifies && own.draft_lengths.policy == "fixed") out["draft_length"] = own.draft_length;
