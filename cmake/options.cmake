@@ -40,9 +40,10 @@ if(KVSIM_SANITIZE)
   target_link_options(kvsim_options INTERFACE -fsanitize=${KVSIM_SANITIZE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
     # At a fixed address: a program that tests start thousands of times has millions of addresses to set otherwise.
-    target_compile_options(kvsim_options INTERFACE -fno-pie
+    set(module $<STREQUAL:$<TARGET_PROPERTY:TYPE>,MODULE_LIBRARY>)
+    target_compile_options(kvsim_options INTERFACE $<$<NOT:${module}>:-fno-pie>
       -fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/cmake/sanitizers_ignore.txt)
-    target_link_options(kvsim_options INTERFACE -no-pie)
+    target_link_options(kvsim_options INTERFACE $<$<NOT:${module}>:-no-pie>)
   endif()
 endif()
 
@@ -58,7 +59,8 @@ endforeach()
 
 # kvsim_library(NAME SOURCES ... LINKS ... [SELDOM]): a static library whose headers are included as "folder/header.h"
 # relative to the repository's top. SELDOM: what runs once a command, where compiling sooner is worth more than speed.
-# With KVSIM_TOGETHER the libraries of one top folder are compiled as one, and NAME only stands for it.
+# With KVSIM_TOGETHER the libraries of one top folder are compiled as one, and NAME only stands for it. What may include
+# what is then left to the test docs.includes.
 option(KVSIM_TOGETHER "Compile the libraries of models, of sim and of planner together: sooner, but a library may link anything" OFF)
 function(kvsim_library name)
   cmake_parse_arguments(ARG "SELDOM" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
