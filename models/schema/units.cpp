@@ -241,7 +241,12 @@ std::string shortest(const DimensionInfo& info, double value, std::string fallba
     if (!unit.shown) continue;
     const double number = in_unit(value, unit.factor);
     // Division may miss the short decimal by a rounding: 17 and 15 digits are both worth a try.
-    for (const std::string& digits : {fmt::format("{}", number), fmt::format("{:.15g}", number)}) {
+    std::string tried;
+    for (const char* form : {"{}", "{:.15g}"}) {
+      if (!tried.empty() && number == std::floor(number) && std::abs(number) < 1e15) break;  // both are alike
+      const std::string digits = fmt::format(fmt::runtime(form), number);
+      if (digits == tried) break;
+      tried = digits;
       const std::string text = print(unit, digits);
       const std::size_t length = awkwardness(number, text);
       const bool better = length < best_length || (length == best_length && std::abs(number) >= 1 && value != 0);
