@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "tests/calibrate/emulator.h"
@@ -25,6 +26,7 @@ struct Case {
   int blocks_wanted = 1;
   int bits = 16;
   bool by_channel = false;  // scales of keys
+  int head_dim = kHeadDim;
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
@@ -44,8 +46,9 @@ struct Pool {
   std::vector<Line> data;
   std::vector<std::uint32_t> scales;
 
-  Pool(std::uint64_t seed, std::int64_t vectors, int bits, bool by_channel) {
-    const auto words = static_cast<std::size_t>(vectors) * kHeadDim * static_cast<std::size_t>(bits) / 32;
+  Pool(std::uint64_t seed, std::int64_t vectors, int bits, bool by_channel, int head_dim) {
+    const auto words =
+        static_cast<std::size_t>(vectors) * static_cast<std::size_t>(head_dim) * static_cast<std::size_t>(bits) / 32;
     data.resize((words + 3) / 4);
     auto* word = reinterpret_cast<std::uint32_t*>(data.data());
     for (std::size_t i = 0; i < words; ++i) {
@@ -73,8 +76,13 @@ void run(const Case& c, const AttentionCut& cut, AttentionArgs args) {
     if (cut.row_warps == 2) test::run_kernel(grid, [&] { attention<Format, 2>(args); });
     if (cut.row_warps == 4) test::run_kernel(grid, [&] { attention<Format, 4>(args); });
   };
-  if (c.bits == 16) with_rows(Bf16Format{});
-  if (c.bits == 8) with_rows(Fp8Format{});
+  const auto with_bits = [&]<int kBits>(std::integral_constant<int, kBits> /*bits*/) {
+    if (c.head_dim == 64) with_rows(FloatFormat<kBits, 64>{});
+    if (c.head_dim == 128) with_rows(FloatFormat<kBits, 128>{});
+    if (c.head_dim == 256) with_rows(FloatFormat<kBits, 256>{});
+  };
+  if (c.bits == 16) with_bits(std::integral_constant<int, 16>{});
+  if (c.bits == 8) with_bits(std::integral_constant<int, 8>{});
   if (c.by_channel) {
     if (c.bits == 4) with_rows(ChannelFormat<4>{});
     if (c.bits == 2) with_rows(ChannelFormat<2>{});
@@ -86,7 +94,7 @@ void run(const Case& c, const AttentionCut& cut, AttentionArgs args) {
   }
   if (cut.chunks > 1) {
     const int rows = c.query_tokens * (c.heads / c.kv_heads);
-    test::run_kernel({rows, c.kv_heads, static_cast<int>(c.lengths.size()), kHeadDim},
+    test::run_kernel({rows, c.kv_heads, static_cast<int>(c.lengths.size()), c.head_dim},
                      [&] { combine_attention(args); });
   }
 }
@@ -108,15 +116,15 @@ TEST_P(AttentionKernel, AgreesWithTheReferenceInEveryElement) {
   std::iota(table.begin(), table.end(), 0);
   std::shuffle(table.begin(), table.end(), std::mt19937(7));  // NOLINT: the same pages every time
   const std::int64_t vectors = static_cast<std::int64_t>(table.size()) * c.kv_heads * kPageTokens;
-  const Pool keys(kKeySeed, vectors, c.bits, c.by_channel);
-  const Pool values(kValueSeed, vectors, c.bits, false);
-  const std::size_t outputs = static_cast<std::size_t>(sequences * c.query_tokens * c.heads) * kHeadDim;
+  const Pool keys(kKeySeed, vectors, c.bits, c.by_channel, c.head_dim);
+  const Pool values(kValueSeed, vectors, c.bits, false, c.head_dim);
+  const auto dim = static_cast<std::size_t>(c.head_dim);
+  const std::size_t outputs = static_cast<std::size_t>(sequences * c.query_tokens * c.heads) * dim;
   std::vector<Bf16> queries(outputs);
   for (std::size_t i = 0; i < outputs; ++i) queries[i] = to_bf16(random_value(kQuerySeed, i));
   std::vector<Bf16> output(outputs, 0x7fff);
   const std::size_t partials = static_cast<std::size_t>(sequences * c.kv_heads * rows * cut.chunks);
-  std::vector<float> partial_output(partials * kHeadDim, NAN), partial_maximum(partials, NAN),
-      partial_sum(partials, NAN);
+  std::vector<float> partial_output(partials * dim, NAN), partial_maximum(partials, NAN), partial_sum(partials, NAN);
 
   AttentionArgs args;
   args.queries = queries.data();
@@ -134,15 +142,15 @@ TEST_P(AttentionKernel, AgreesWithTheReferenceInEveryElement) {
   args.chunk_pages = cut.chunk_pages;
   args.chunks = cut.chunks;
   args.tiles = cut.tiles;
-  args.scale_log2 = static_cast<float>(std::log2(std::exp(1.0)) / std::sqrt(static_cast<double>(kHeadDim)));
+  args.scale_log2 = static_cast<float>(std::log2(std::exp(1.0)) / std::sqrt(static_cast<double>(c.head_dim)));
   run(c, cut, args);
 
   for (int s = 0; s < sequences; ++s) {
     for (int q = 0; q < c.query_tokens; ++q) {
       for (int h = 0; h < c.heads; ++h) {
-        const std::size_t at = static_cast<std::size_t>((s * c.query_tokens + q) * c.heads + h) * kHeadDim;
-        std::vector<float> query(kHeadDim), got(kHeadDim);
-        for (std::size_t e = 0; e < kHeadDim; ++e) {
+        const std::size_t at = static_cast<std::size_t>((s * c.query_tokens + q) * c.heads + h) * dim;
+        std::vector<float> query(dim), got(dim);
+        for (std::size_t e = 0; e < dim; ++e) {
           query[e] = from_bf16(queries[at + e]);
           got[e] = from_bf16(output[at + e]);
         }
@@ -153,9 +161,9 @@ TEST_P(AttentionKernel, AgreesWithTheReferenceInEveryElement) {
           return [&, seed, by_channel](std::int64_t t, std::span<float> vector) {
             const std::int64_t v = place(t / kPageTokens) * kPageTokens + t % kPageTokens;
             const std::int64_t scales = place(t / kChannelTokens * (kChannelTokens / kPageTokens));
-            for (int e = 0; e < kHeadDim; ++e) {
-              vector[static_cast<std::size_t>(e)] =
-                  by_channel ? channel_element(seed, v, scales, e, c.bits) : pool_element(seed, v, e, c.bits);
+            for (int e = 0; e < c.head_dim; ++e) {
+              vector[static_cast<std::size_t>(e)] = by_channel ? channel_element(seed, v, scales, e, c.bits)
+                                                               : pool_element(seed, v, e, c.bits, c.head_dim);
             }
           };
         };
@@ -185,7 +193,13 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"DecodeFourBitByChannel", 4, 2, 1, {50, 33}, 1, 4, true},
                       Case{"DecodeTwoBitByChannel", 4, 1, 1, {70}, 1, 2, true},
                       // A chunk may begin with the second page of those that share scales.
-                      Case{"DecodeOneBitByChannelSplit", 4, 1, 1, {800, 17}, 6, 1, true}),
+                      Case{"DecodeOneBitByChannelSplit", 4, 1, 1, {800, 17}, 6, 1, true},
+                      Case{"DecodeHeadsOf64", 8, 2, 1, {33, 5}, 1, 16, false, 64},
+                      Case{"VerifyHeadsOf64Split", 4, 1, 9, {523}, 2, 16, false, 64},
+                      Case{"DecodeFp8HeadsOf64", 4, 2, 1, {50}, 1, 8, false, 64},
+                      Case{"DecodeHeadsOf256Split", 4, 1, 1, {530, 17}, 4, 16, false, 256},
+                      Case{"VerifyHeadsOf256", 4, 2, 9, {70}, 1, 16, false, 256},
+                      Case{"DecodeFp8HeadsOf256", 4, 2, 1, {50}, 1, 8, false, 256}),
     [](const auto& tested) { return tested.param.name; });
 
 TEST(CutAttention, CoversEveryRowAndPageForAnyShape) {

@@ -40,20 +40,25 @@ template <class Format>
 void expect_each_element_once() {
   std::set<int> keys, values;
   for (int quad = 0; quad < 4; ++quad) {
-    for (int pair = 0; pair < kKeyPairs; ++pair) keys.insert(Format::key_element(quad, pair));
+    for (int pair = 0; pair < Format::kKeyPairs; ++pair) keys.insert(Format::key_element(quad, pair));
   }
   for (int group = 0; group < 8; ++group) {
-    for (int pair = 0; pair < kValuePairs; ++pair) values.insert(Format::value_element(group, pair));
+    for (int pair = 0; pair < Format::kValuePairs; ++pair) values.insert(Format::value_element(group, pair));
   }
-  EXPECT_EQ(64U, keys.size()) << "64 pairs of neighbours are a head";
-  EXPECT_EQ(64U, values.size());
-  EXPECT_EQ(126, *keys.rbegin());
-  EXPECT_EQ(126, *values.rbegin());
+  constexpr int kKeyDim = Format::kKeyDim, kPart = Format::kPart;
+  EXPECT_EQ(kKeyDim / 2, static_cast<int>(keys.size())) << "pairs of neighbours";
+  EXPECT_EQ(kPart / 2, static_cast<int>(values.size()));
+  EXPECT_EQ(kKeyDim - 2, *keys.rbegin());
+  EXPECT_EQ(kPart - 2, *values.rbegin());
 }
 
 TEST(KvFormat, LanesShareOutEveryElementOnce) {
-  expect_each_element_once<Bf16Format>();
-  expect_each_element_once<Fp8Format>();
+  expect_each_element_once<FloatFormat<16, 64>>();
+  expect_each_element_once<FloatFormat<16, 128>>();
+  expect_each_element_once<FloatFormat<16, 256>>();
+  expect_each_element_once<FloatFormat<8, 64>>();
+  expect_each_element_once<FloatFormat<8, 128>>();
+  expect_each_element_once<FloatFormat<8, 256>>();
   expect_each_element_once<QuantisedFormat<4>>();
   expect_each_element_once<QuantisedFormat<2>>();
   expect_each_element_once<QuantisedFormat<1>>();

@@ -26,8 +26,8 @@ CsvFile run(Session& session, const std::string& name, const std::vector<Attenti
     const int longest = *std::max_element(lengths.begin(), lengths.end());
     const AttentionCut cut = cut_for(session.device, c.query_tokens * (c.shape.heads / c.shape.kv_heads),
                                      c.shape.kv_heads, c.batch, longest);
-    CsvRow row(session.gpu, "kvsim", session.version, kernel_name(c, cut), c.shape.heads, c.shape.kv_heads, kHeadDim,
-               kv_dtype_of(c), c.batch, c.kv_len, spread);
+    CsvRow row(session.gpu, "kvsim", session.version, kernel_name(c, cut), c.shape.heads, c.shape.kv_heads,
+               c.shape.head_dim, kv_dtype_of(c), c.batch, c.kv_len, spread);
     add_more(row, c);
     file.add(row);
     return true;

@@ -8,8 +8,8 @@
 #include "tools/calibrate/kernels/random_data.h"
 
 namespace kvsim::calibrate {
-float attention_scale() {
-  return static_cast<float>(std::log2(std::exp(1.0)) / std::sqrt(static_cast<double>(kHeadDim)));
+float attention_scale(int head_dim) {
+  return static_cast<float>(std::log2(std::exp(1.0)) / std::sqrt(static_cast<double>(head_dim)));
 }
 
 AttentionCut cut_for(const cudaDeviceProp& device, int rows, int kv_heads, int sequences, int longest) {
@@ -79,11 +79,13 @@ void AttentionRunner::verify(const AttentionCase& c, const AttentionArgs& args, 
     const int row = i == 0   ? rows - 1
                     : i == 1 ? 0
                              : static_cast<int>((random >> 32) % static_cast<std::uint64_t>(rows));
-    const std::int64_t at = row_offset(args, sequence, kv_head, row);
+    const int dim = c.shape.head_dim;
+    const std::int64_t at = row_index(args, sequence, kv_head, row) * dim;
     std::vector<float> query, got;
-    for (std::int64_t e = 0; e < kHeadDim; ++e)
+    for (std::int64_t e = 0; e < dim; ++e)
       query.push_back(random_value(session_.arguments.seed, static_cast<std::uint64_t>(at + e)));
-    for (const Bf16 value : output.download(static_cast<std::size_t>(at), kHeadDim)) got.push_back(from_bf16(value));
+    for (const Bf16 value : output.download(static_cast<std::size_t>(at), query.size()))
+      got.push_back(from_bf16(value));
     const auto place = [&](std::int64_t page) {  // of a page and KV head
       const auto at_page =
           static_cast<std::size_t>(static_cast<std::int64_t>(sequence) * args.pages_per_sequence + page);
@@ -93,9 +95,9 @@ void AttentionRunner::verify(const AttentionCase& c, const AttentionArgs& args, 
       return [&, seed, by_channel](std::int64_t token, std::span<float> vector) {
         const std::int64_t v = place(token / kPageTokens) * kPageTokens + token % kPageTokens;
         const std::int64_t scales = place(token / kChannelTokens * (kChannelTokens / kPageTokens));
-        for (int e = 0; e < kHeadDim; ++e) {
+        for (int e = 0; e < dim; ++e) {
           vector[static_cast<std::size_t>(e)] =
-              by_channel ? channel_element(seed, v, scales, e, c.kv_bits) : pool_element(seed, v, e, c.kv_bits);
+              by_channel ? channel_element(seed, v, scales, e, c.kv_bits) : pool_element(seed, v, e, c.kv_bits, dim);
         }
       };
     };
@@ -107,11 +109,11 @@ void AttentionRunner::verify(const AttentionCase& c, const AttentionArgs& args, 
                                         read(pools_.value_seed(), false)),
                     tolerance);
     if (!wrong.empty()) {
-      throw WrongResult(
-          fmt::format("{} heads, {} KV heads, batch {}, KV {}, {} query tokens, {} bits, lengths {}; sequence {}, KV "
-                      "head {}, row {}: {}",
-                      c.shape.heads, c.shape.kv_heads, c.batch, c.kv_len, c.query_tokens, c.kv_bits, name_of(c.lengths),
-                      sequence, kv_head, row, wrong));
+      throw WrongResult(fmt::format(
+          "{} heads of {}, {} KV heads, batch {}, KV {}, {} query tokens, {} bits, lengths {}; sequence {}, "
+          "KV head {}, row {}: {}",
+          c.shape.heads, dim, c.shape.kv_heads, c.batch, c.kv_len, c.query_tokens, c.kv_bits, name_of(c.lengths),
+          sequence, kv_head, row, wrong));
     }
   }
 }
@@ -121,15 +123,16 @@ bool AttentionRunner::measure(const AttentionCase& c, Spread& spread) {
   const int longest = *std::max_element(lengths.begin(), lengths.end());
   const int rows = c.query_tokens * (c.shape.heads / c.shape.kv_heads);
   const AttentionCut cut = cut_for(session_.device, rows, c.shape.kv_heads, c.batch, longest);
+  const auto dim = static_cast<std::size_t>(c.shape.head_dim);
   const std::size_t outputs = static_cast<std::size_t>(c.batch) * static_cast<std::size_t>(c.query_tokens) *
-                              static_cast<std::size_t>(c.shape.heads) * kHeadDim;
+                              static_cast<std::size_t>(c.shape.heads) * dim;
   const std::size_t partials = cut.chunks == 1
                                    ? 0
                                    : static_cast<std::size_t>(c.batch) * static_cast<std::size_t>(c.shape.kv_heads) *
                                          static_cast<std::size_t>(rows) * static_cast<std::size_t>(cut.chunks);
-  if (2 * outputs * sizeof(Bf16) + partials * (kHeadDim + 2) * sizeof(float) > session_.usable_bytes()) return false;
+  if (2 * outputs * sizeof(Bf16) + partials * (dim + 2) * sizeof(float) > session_.usable_bytes()) return false;
   const DeviceBuffer<Bf16> queries(outputs), output(outputs);
-  const DeviceBuffer<float> partial_output(partials * kHeadDim), partial_maximum(partials), partial_sum(partials);
+  const DeviceBuffer<float> partial_output(partials * dim), partial_maximum(partials), partial_sum(partials);
   if (!pools_.prepare(c)) return false;
 
   // Rows of the table are as long as the longest sequence; what lies behind a sequence's end is not read.
@@ -163,9 +166,9 @@ bool AttentionRunner::measure(const AttentionCase& c, Spread& spread) {
   args.chunk_pages = cut.chunk_pages;
   args.chunks = cut.chunks;
   args.tiles = cut.tiles;
-  args.scale_log2 = attention_scale();
+  args.scale_log2 = attention_scale(c.shape.head_dim);
   const auto work = [&](const Stream& s) {
-    launch_attention(args, cut, c.batch, {c.kv_bits, c.keys_by_channel}, s.get());
+    launch_attention(args, cut, c.batch, {c.kv_bits, c.keys_by_channel, c.shape.head_dim}, s.get());
   };
   work(stream);
   verify(c, args, table, lengths, output);

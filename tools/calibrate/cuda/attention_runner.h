@@ -14,8 +14,8 @@ namespace kvsim::calibrate {
 /// The cut for a device: four blocks for each multiprocessor.
 AttentionCut cut_for(const cudaDeviceProp& device, int rows, int kv_heads, int sequences, int longest);
 
-/// log2(e) / sqrt(128).
-float attention_scale();
+/// log2(e) / sqrt(elements of a key).
+float attention_scale(int head_dim = kHeadDim);
 
 /// Pools of random KV that grow with what is asked of them.
 class RandomPools {

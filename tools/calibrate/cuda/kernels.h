@@ -45,6 +45,7 @@ void hold(const Stream& stream);
 struct KvBits {
   int bits = 16;                 ///< an element: 16, 8 (e4m3), 4, 2 or 1
   bool keys_by_channel = false;  ///< scales of keys of few bits; else by token
+  int head_dim = kHeadDim;       ///< one of kHeadDims; of few bits 128
 };
 
 /// `kv.bits` is 4, 2 or 1; `vectors`, of 128 elements, a multiple of 16, by channel of 256.

@@ -155,7 +155,7 @@ void ReplayEngine::attend(const Attention& attention, int bits, std::int64_t lay
   if (attention.sequences == 0) return;
   AttentionArgs args = attention.args;
   args.pools = layer_pools(bits, layer);
-  launch_attention(args, attention.cut, attention.sequences, {bits, false}, stream.get());
+  launch_attention(args, attention.cut, attention.sequences, {bits, false, kHeadDim}, stream.get());
 }
 
 void ReplayEngine::multiply(const LinearShape& shape, std::int64_t tokens, std::int64_t weights_at,
@@ -200,7 +200,7 @@ void ReplayEngine::verify_row(const Attention& attention, const std::vector<int>
   const int sequence = attention.sequences - 1;
   const int kv_head = args.kv_heads - 1;
   const int row = args.query_tokens * (args.heads / args.kv_heads) - 1;
-  const std::int64_t at = row_offset(args, sequence, kv_head, row);
+  const std::int64_t at = row_index(args, sequence, kv_head, row) * kHeadDim;
   std::vector<float> query, got;
   for (std::int64_t e = 0; e < kHeadDim; ++e)
     query.push_back(random_value(session_.arguments.seed, static_cast<std::uint64_t>(at + e)));

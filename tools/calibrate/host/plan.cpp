@@ -20,6 +20,13 @@ std::vector<HeadShape> heads(std::span<const models::LlmSpec> models, bool quick
   return some(head_shapes(models), quick, HeadShape{32, 8});
 }
 
+/// Heads that kernels of KV in few bits are built for.
+std::vector<HeadShape> heads_in_few_bits(std::span<const models::LlmSpec> models, bool quick) {
+  std::vector<HeadShape> shapes = head_shapes(models);
+  std::erase_if(shapes, [](const HeadShape& shape) { return shape.head_dim != kHeadDim; });
+  return some(std::move(shapes), quick, HeadShape{32, 8});
+}
+
 /// Every combination of a head shape, a batch and a length.
 std::vector<AttentionCase> grid(std::span<const HeadShape> shapes, const std::vector<std::int64_t>& batches,
                                 const std::vector<std::int64_t>& lengths, const AttentionCase& pattern) {
@@ -126,8 +133,8 @@ std::vector<AttentionCase> quantised_cases(std::span<const models::LlmSpec> mode
       pattern.kv_bits = bits;
       pattern.keys_by_channel = by_channel;
       if (bits == 16 && by_channel) continue;
-      append(cases, grid(heads(models, quick), sizes_between(1, 256, true), sizes_between(2 * kKilo, 128 * kKilo, true),
-                         pattern));
+      append(cases, grid(heads_in_few_bits(models, quick), sizes_between(1, 256, true),
+                         sizes_between(2 * kKilo, 128 * kKilo, true), pattern));
     }
   }
   return cases;
@@ -172,7 +179,7 @@ std::int64_t pages_of(const AttentionCase& c) {
 }
 
 std::int64_t pool_bytes(const AttentionCase& c) {
-  return pages_of(c) * kPageTokens * c.shape.kv_heads * kHeadDim * c.kv_bits / 8;
+  return pages_of(c) * kPageTokens * c.shape.kv_heads * c.shape.head_dim * c.kv_bits / 8;
 }
 
 std::int64_t key_scale_bytes(const AttentionCase& c) {
@@ -187,7 +194,7 @@ std::int64_t value_scale_bytes(const AttentionCase& c) {
 std::int64_t kv_bytes_read(const AttentionCase& c) {
   const auto lengths = lengths_of(c);
   const std::int64_t tokens = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
-  const std::int64_t vectors = 2 * tokens * (kHeadDim * c.kv_bits / 8);
+  const std::int64_t vectors = 2 * tokens * (c.shape.head_dim * c.kv_bits / 8);
   const std::int64_t by_token = !has_scales(c) ? 0 : tokens * kGroups * kScaleWord;  // of keys, or of values
   std::int64_t of_keys = by_token;
   if (c.keys_by_channel) {

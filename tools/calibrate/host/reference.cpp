@@ -69,7 +69,7 @@ std::vector<double> reference_attention(std::span<const float> query, std::int64
   return result;
 }
 
-float pool_element(std::uint64_t seed, std::int64_t vector, int element, int bits) {
+float pool_element(std::uint64_t seed, std::int64_t vector, int element, int bits, int head_dim) {
   switch (bits) {
     case 4:
       return quantised_element<4>(seed, vector, element);
@@ -78,9 +78,9 @@ float pool_element(std::uint64_t seed, std::int64_t vector, int element, int bit
     case 1:
       return quantised_element<1>(seed, vector, element);
     case 8:
-      return random_coarse(seed, static_cast<std::uint64_t>(vector * kHeadDim + element));
+      return random_coarse(seed, static_cast<std::uint64_t>(vector * head_dim + element));
     default:
-      return random_value(seed, static_cast<std::uint64_t>(vector * kHeadDim + element));
+      return random_value(seed, static_cast<std::uint64_t>(vector * head_dim + element));
   }
 }
 

@@ -8,7 +8,6 @@
 
 #include "models/catalogue/catalogue.h"
 #include "models/schema/error.h"
-#include "tools/calibrate/kernels/quantised.h"
 
 namespace kvsim::calibrate {
 namespace {
@@ -92,13 +91,18 @@ std::vector<LinearShape> linear_shapes(std::span<const LlmSpec> models) {
 
 std::vector<HeadShape> head_shapes(std::span<const LlmSpec> models) {
   std::set<HeadShape> shapes;
-  for (const LlmSpec& model : models) {
-    if (model.attention != AttentionKind::gqa || model.head_dim != kHeadDim) continue;
+  const auto add = [&shapes](const LlmSpec& model) {
+    const auto known = std::find(kHeadDims.begin(), kHeadDims.end(), model.head_dim);
+    if (model.attention != AttentionKind::gqa || known == kHeadDims.end()) return;
     for (const std::int64_t tp : kTensorParallel) {
       const std::int64_t kv_heads = kv_heads_of(model, tp);
       if (!divides(tp, model.heads) || (model.heads / tp) % kv_heads != 0) continue;
-      shapes.insert({static_cast<int>(model.heads / tp), static_cast<int>(kv_heads)});
+      shapes.insert({static_cast<int>(model.heads / tp), static_cast<int>(kv_heads), *known});
     }
+  };
+  for (const LlmSpec& model : models) {
+    add(model.full_part());
+    add(model.window_part());
   }
   return {shapes.begin(), shapes.end()};
 }

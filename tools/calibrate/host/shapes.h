@@ -1,6 +1,7 @@
 // Matrix and head shapes of the catalogue's models, as tensor parallelism cuts them.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <span>
@@ -18,10 +19,14 @@ struct LinearShape {
   auto operator<=>(const LinearShape&) const = default;
 };
 
+/// Widths of heads that kernels are built for.
+inline constexpr std::array kHeadDims{64, 128, 256};
+
 /// Heads of one GPU; several query heads share a KV head.
 struct HeadShape {
   int heads = 0;
   int kv_heads = 0;
+  int head_dim = 128;  ///< elements of a key, and of a value
   auto operator<=>(const HeadShape&) const = default;
 };
 
@@ -41,7 +46,8 @@ LayerShapes layer_shapes(const models::LlmSpec& model, std::int64_t tensor_paral
 /// Experts are not cut: expert parallelism is what servers use.
 std::vector<LinearShape> linear_shapes(std::span<const models::LlmSpec> models);
 
-/// Likewise heads, of models with grouped-query attention over heads of 128.
+/// Likewise heads, of models with grouped-query attention over heads of one of kHeadDims, those of layers with a window
+/// included.
 std::vector<HeadShape> head_shapes(std::span<const models::LlmSpec> models);
 
 /// The named models of the built-in catalogue, all where there are no names. Throws schema::InputError for unknown

@@ -1,0 +1,79 @@
+// What is planted in a device's tables comes back through the fit, and changes simulated steps.
+#include "tests/calibrate/planted_device.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "models/kernels/step_time.h"
+
+namespace kvsim::calibrate::KVSIM_FILE {
+namespace {
+
+class Planted : public PlantedDevice {
+ protected:
+  [[nodiscard]] models::StepTimer timer(const models::Catalogue& catalogue, const models::LlmSpec& model) const {
+    return {catalogue.gpu("h100-sxm"), catalogue.link("nvlink4"), catalogue.profile("fake"), model, 1};
+  }
+  /// Attention of one layer.
+  static double layer_s(const models::StepTimer& timer, const models::LlmSpec& model, const models::StepWork& work) {
+    return timer.time(work).attention_s / static_cast<double>(model.layers);
+  }
+  static models::StepWork prompt(const models::LlmSpec& model, double tokens) {
+    models::StepWork work;
+    work.prefill = {tokens, tokens * static_cast<double>(model.kv_bytes_per_token()), tokens * (tokens + 1) / 2, 1,
+                    tokens};
+    return work;
+  }
+  static models::StepWork decoding(const models::LlmSpec& model, double requests, double kv) {
+    models::StepWork work;
+    work.decode = {requests, requests * kv * static_cast<double>(model.kv_bytes_per_token()), requests * kv, requests,
+                   kv};
+    return work;
+  }
+};
+
+TEST_F(Planted, HeadsOfOtherWidthsAreMeasuredAndFittedByThemselves) {
+  const auto fit_of = [&](const std::vector<std::string>& names) {
+    const auto models = catalogue_models(names);
+    const OutputFolder folder(path_.string(), true);
+    std::vector<AttentionCase> decode = decode_cases(models, false);
+    std::erase_if(decode, [](const AttentionCase& c) { return c.kv_len % 4096 != 0; });
+    folder.write("decode_attention.csv", attention(decode, false));
+    folder.write("prefill_attention.csv", prefill(models));
+    folder.write("launch.csv", launch());
+    models::Catalogue catalogue = models::Catalogue::built_in();
+    fit_into(catalogue);
+    return catalogue;
+  };
+  const models::Catalogue wide = fit_of({"llama-3.1-8b", "llama-3.2-1b", "gemma-3-12b"});
+  const models::Catalogue narrow = fit_of({"llama-3.1-8b"});
+  models::LlmSpec model = wide.model("llama-3.1-8b");
+  const auto said = [&](const models::Catalogue& catalogue) {
+    const models::StepTimer of(timer(catalogue, model));
+    return std::ranges::count_if(of.fallbacks(), [](const std::string& text) {
+      return text.find("attention was measured with heads of width") != std::string::npos;
+    });
+  };
+  constexpr double kTokens = 8192, kRequests = 32, kKv = 16384;
+  for (const std::int64_t dim : kHeadDims) {
+    model.head_dim = dim;
+    const auto heads = static_cast<double>(model.heads);
+    const double prefill_s = FakeDevice::prefill(heads, kTokens, static_cast<double>(dim));
+    EXPECT_NEAR(layer_s(timer(wide, model), model, prompt(model, kTokens)) / prefill_s, 1, 0.05) << dim;
+    const models::StepWork step = decoding(model, kRequests, kKv);
+    const double decode_s = FakeDevice::attention(step.decode.kv_bytes / static_cast<double>(model.layers));
+    EXPECT_NEAR(layer_s(timer(wide, model), model, step) / decode_s, 1, 0.05) << dim;
+    EXPECT_EQ(said(wide), 0) << dim;
+    EXPECT_EQ(said(narrow), dim == 128 ? 0 : 1) << dim;
+    const double unmeasured_s = layer_s(timer(narrow, model), model, prompt(model, kTokens));
+    if (dim == 64) EXPECT_LT(unmeasured_s, 0.8 * prefill_s) << "as if narrow heads reached as much as wide ones";
+  }
+  model.head_dim = 512;
+  EXPECT_EQ(said(wide), 1);
+}
+
+}  // namespace
+}  // namespace kvsim::calibrate::KVSIM_FILE
