@@ -300,6 +300,8 @@ void subtract_launches(Samples& samples) {
   ours(samples.linear);
   ours(samples.decode);
   ours(samples.prefill);
+  ours(samples.latent_decode);
+  ours(samples.latent_prefill);
   ours(samples.variants);
   kernels(samples.device.memory);
   kernels(samples.device.top_k);

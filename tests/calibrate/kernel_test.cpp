@@ -199,7 +199,7 @@ TEST(ReferenceAttention, AveragesByTheSoftmaxOfScaledScores) {
   const auto key = [](std::int64_t t, std::span<float> v) { std::fill(v.begin(), v.end(), t == 0 ? 1.0F : 0.0F); };
   const auto value = [](std::int64_t t, std::span<float> v) { std::fill(v.begin(), v.end(), t == 0 ? 1.0F : 3.0F); };
   const double e = std::exp(1.0);
-  EXPECT_NEAR((e + 3) / (e + 1), reference_attention(query, 2, key, value)[0], 1e-12);
+  EXPECT_NEAR((e + 3) / (e + 1), reference_attention(query, 2, key, value, 4)[0], 1e-12);
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ TEST(Shapes, AnUnknownModelIsToldTheNearest) {
 TEST(Plan, QuickIsAPartOfTheWhole) {
   const auto models = catalogue_models({});
   EXPECT_LT(linear_cases(models, true, true).size() * 20, linear_cases(models, true, false).size());
-  for (const auto cases : {decode_cases, uneven_cases, verify_cases, quantised_cases, prefill_cases}) {
+  for (const auto cases : {decode_cases, uneven_cases, verify_cases, quantised_cases, prefill_cases, latent_cases}) {
     EXPECT_FALSE(cases(models, true).empty());
     EXPECT_LT(cases(models, true).size() * 2, cases(models, false).size());
   }
@@ -88,11 +88,11 @@ TEST(AttentionCase, BytesAreThoseOfWholeVectorsAndScales) {
   c.batch = 2;
   c.kv_len = 100;  // 7 pages each
   EXPECT_EQ(14, pages_of(c));
-  EXPECT_EQ(14 * 16 * 8 * 256, pool_bytes(c));
+  EXPECT_EQ(14 * 16 * 8 * 256, key_pool_bytes(c));
   EXPECT_EQ(0, key_scale_bytes(c));
   EXPECT_EQ(2 * 200 * 8 * 256, kv_bytes_read(c));
   c.kv_bits = 4;
-  EXPECT_EQ(14 * 16 * 8 * 64, pool_bytes(c));
+  EXPECT_EQ(14 * 16 * 8 * 64, key_pool_bytes(c));
   EXPECT_EQ(14 * 16 * 8 * 8, key_scale_bytes(c));
   EXPECT_EQ(2 * 200 * 8 * 72, kv_bytes_read(c));  // 64 B and two scales of 4 B
   c.keys_by_channel = true;

@@ -15,7 +15,7 @@
 #include "models/schema/yaml.h"
 #include "tools/calibrate/host/output.h"
 #include "tools/calibrate/host/plan.h"
-#include "tools/calibrate/kernels/quantised.h"
+#include "tools/calibrate/kernels/latent_attention.h"
 
 namespace kvsim::calibrate {
 
@@ -39,6 +39,16 @@ struct FakeDevice {
   /// slower.
   static double verify(double kv_bytes, double rows, double kv, double slower) {
     return 9e-6 + slower * std::max(kv_bytes / (0.85 * kBandwidth), 4 * rows * kHeadDim * kv / (0.45 * kFlops));
+  }
+  /// Absorbed attention over latents: their bytes, or arithmetic of all heads over 576 elements and 512.
+  static double latent(double requests, double kv, double heads, double slower = 1) {
+    const double pairs = requests * kv;
+    return 9e-6 + slower * std::max(2 * kLatentKeyDim * pairs / (0.8 * kBandwidth),
+                                    2 * (kLatentKeyDim + kLatentValueDim) * heads * pairs / (0.4 * kFlops));
+  }
+  /// A prompt expanded to keys of 192 and values of 128.
+  static double expanded(double heads, double tokens) {
+    return 20e-6 + (kExpandedKeyDim + kExpandedValueDim) * heads * tokens * tokens / (0.45 * kFlops);
   }
   static double copy(double bytes) { return 4e-6 + bytes / 50e9; }
 };
@@ -97,6 +107,20 @@ class PlantedDevice : public ::testing::Test {
       file.add(CsvRow(kGpu, "kvsim", kVersion, "x", c.shape.heads, c.shape.kv_heads, c.shape.head_dim, kv_dtype_of(c),
                       c.batch, c.kv_len,
                       kernel(FakeDevice::prefill(c.batch * c.shape.heads, c.kv_len, c.shape.head_dim))));
+    }
+    return file.text(true);
+  }
+
+  /// Decoding that many times slower.
+  static std::string latents(std::span<const models::LlmSpec> models, double slower) {
+    CsvFile file(with({"gpu", "framework", "version", "kernel", "phase", "num_heads", "attention_dtype", "kv_dtype",
+                       "batch", "length"}));
+    for (const AttentionCase& c : latent_cases(models, false)) {
+      const bool decode = shares_pool(c);
+      const double seconds = decode ? FakeDevice::latent(c.batch, c.kv_len, c.shape.heads, slower)
+                                    : FakeDevice::expanded(c.batch * c.shape.heads, c.kv_len);
+      file.add(CsvRow(kGpu, "kvsim", kVersion, "x", decode ? "decode" : "prefill", c.shape.heads, "bfloat16",
+                      "bfloat16", c.batch, c.kv_len, kernel(seconds)));
     }
     return file.text(true);
   }

@@ -75,5 +75,29 @@ TEST_F(Planted, HeadsOfOtherWidthsAreMeasuredAndFittedByThemselves) {
   EXPECT_EQ(said(wide), 1);
 }
 
+TEST_F(Planted, LatentsComeBackAndChangeTheStepsOfAModelThatHasThem) {
+  models::Catalogue catalogue = models::Catalogue::built_in();
+  const models::LlmSpec model = catalogue.model("deepseek-v3");
+  const auto attention_s = [&](const models::StepWork& work) {
+    const models::StepTimer timer(catalogue.gpu("h100-sxm"), catalogue.link("nvlink4"), catalogue.profile("fake"),
+                                  model, 8);
+    return layer_s(timer, model, work);
+  };
+  constexpr double kRequests = 32, kKv = 16384, kHeads = 16, kTokens = 8192;
+  std::vector<double> decoding_s;
+  for (const double slower : {1.0, 2.0}) {
+    const auto models = catalogue_models(std::vector<std::string>{"deepseek-v3"});
+    const OutputFolder folder(path_.string(), true);
+    folder.write("latent_attention.csv", latents(models, slower));
+    folder.write("launch.csv", launch());
+    catalogue = models::Catalogue::built_in();
+    fit_into(catalogue);
+    decoding_s.push_back(attention_s(decoding(model, kRequests, kKv)));
+    EXPECT_NEAR(decoding_s.back() / FakeDevice::latent(kRequests, kKv, kHeads, slower), 1, 0.05) << slower;
+    EXPECT_NEAR(attention_s(prompt(model, kTokens)) / FakeDevice::expanded(kHeads, kTokens), 1, 0.05) << slower;
+  }
+  EXPECT_GT(decoding_s[1], 1.8 * decoding_s[0]);
+}
+
 }  // namespace
 }  // namespace kvsim::calibrate::KVSIM_FILE

@@ -45,7 +45,8 @@ void hold(const Stream& stream);
 struct KvBits {
   int bits = 16;                 ///< an element: 16, 8 (e4m3), 4, 2 or 1
   bool keys_by_channel = false;  ///< scales of keys of few bits; else by token
-  int head_dim = kHeadDim;       ///< one of kHeadDims; of few bits 128
+  int head_dim = kHeadDim;       ///< elements of a key: of few bits 128, else one of kHeadDims or a latent's
+  int value_dim = kHeadDim;      ///< of a value
 };
 
 /// `kv.bits` is 4, 2 or 1; `vectors`, of 128 elements, a multiple of 16, by channel of 256.

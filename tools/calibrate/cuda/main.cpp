@@ -38,6 +38,7 @@ const std::map<std::string, Benchmark>& table() {
       {"verify_attention", bench_verify_attention},
       {"quantised_attention", bench_quantised_attention},
       {"prefill_attention", bench_prefill_attention},
+      {"latent_attention", bench_latent_attention},
       {"quantise", bench_quantise},
       {"topk", bench_topk},
       {"interference", bench_interference},

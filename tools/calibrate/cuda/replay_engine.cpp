@@ -155,7 +155,7 @@ void ReplayEngine::attend(const Attention& attention, int bits, std::int64_t lay
   if (attention.sequences == 0) return;
   AttentionArgs args = attention.args;
   args.pools = layer_pools(bits, layer);
-  launch_attention(args, attention.cut, attention.sequences, {bits, false, kHeadDim}, stream.get());
+  launch_attention(args, attention.cut, attention.sequences, {bits, false}, stream.get());
 }
 
 void ReplayEngine::multiply(const LinearShape& shape, std::int64_t tokens, std::int64_t weights_at,
@@ -219,7 +219,7 @@ void ReplayEngine::verify_row(const Attention& attention, const std::vector<int>
   const int visible = visible_tokens(args, static_cast<int>(size_.context), row);
   constexpr double tolerance = 0.03;
   const std::string wrong =
-      compare_row(got, reference_attention(query, visible, read(seed), read(seed + 2)), tolerance);
+      compare_row(got, reference_attention(query, visible, read(seed), read(seed + 2), kHeadDim), tolerance);
   if (!wrong.empty())
     throw WrongResult(fmt::format("{} attention over {} bits: {}", name_of(schedule_.parameters.kind), bits, wrong));
 }

@@ -104,7 +104,7 @@ Arguments parse_arguments(int argc, const char* const* argv) {
 }
 
 std::span<const BenchmarkInfo> benchmarks() {
-  static constexpr std::array<BenchmarkInfo, 15> table{{
+  static constexpr std::array<BenchmarkInfo, 16> table{{
       {"launch", "what it costs to launch a kernel, alone and in a CUDA graph"},
       {"memory", "device memory bandwidth by size: read, write, copy"},
       {"transfer", "host to device, device to host and both at once, pinned and pageable"},
@@ -115,6 +115,7 @@ std::span<const BenchmarkInfo> benchmarks() {
       {"verify_attention", "2 to 64 query tokens over a long KV"},
       {"quantised_attention", "decode attention over KV of 4, 2 and 1 bits with fused dequantisation"},
       {"prefill_attention", "causal attention of a prompt over itself"},
+      {"latent_attention", "attention over latents (MLA): decoding, absorbed, and prompts, expanded"},
       {"quantise", "quantising and dequantising KV"},
       {"topk", "selecting the k largest attention scores"},
       {"interference", "a kernel bound by device memory and host copies at once: the slowdown of each"},

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tools/calibrate/kernels/kv_format.h"
+#include "tools/calibrate/kernels/latent_attention.h"
 
 namespace kvsim::calibrate {
 namespace {
@@ -56,6 +56,21 @@ bool has_scales(const AttentionCase& c) {
 }
 
 constexpr std::int64_t kScaleWord = 4;  // bytes: a scale and an offset
+
+/// Prompts over themselves.
+std::vector<AttentionCase> prompts(const std::vector<HeadShape>& shapes, const std::vector<int>& bits, bool quick) {
+  std::vector<AttentionCase> cases;
+  for (const std::int64_t length : sizes_between(256, quick ? 4 * kKilo : 32 * kKilo, quick)) {
+    AttentionCase pattern;
+    pattern.query_tokens = static_cast<int>(length);
+    for (const int width : bits) {
+      pattern.kv_bits = width;
+      const auto batches = length <= 2 * kKilo ? sizes_between(1, 4, true) : std::vector<std::int64_t>{1};
+      append(cases, grid(shapes, batches, {length}, pattern));
+    }
+  }
+  return cases;
+}
 
 }  // namespace
 
@@ -141,17 +156,14 @@ std::vector<AttentionCase> quantised_cases(std::span<const models::LlmSpec> mode
 }
 
 std::vector<AttentionCase> prefill_cases(std::span<const models::LlmSpec> models, bool quick) {
-  std::vector<AttentionCase> cases;
-  for (const std::int64_t length : sizes_between(256, quick ? 4 * kKilo : 32 * kKilo, quick)) {
-    AttentionCase pattern;
-    pattern.query_tokens = static_cast<int>(length);
-    for (const int bits : {16, 8}) {
-      pattern.kv_bits = bits;
-      append(cases,
-             grid(heads(models, quick), length <= 2 * kKilo ? sizes_between(1, 4, true) : std::vector<std::int64_t>{1},
-                  {length}, pattern));
-    }
-  }
+  return prompts(heads(models, quick), {16, 8}, quick);
+}
+
+std::vector<AttentionCase> latent_cases(std::span<const models::LlmSpec> models, bool quick) {
+  LatentShapes shapes = latent_shapes(models);
+  std::vector<AttentionCase> cases = grid(some(std::move(shapes.absorbed), quick, {}), sizes_between(1, 256, quick),
+                                          sizes_between(kKilo, 128 * kKilo, quick), {});
+  append(cases, prompts(some(std::move(shapes.expanded), quick, {}), {16}, quick));
   return cases;
 }
 
@@ -178,8 +190,16 @@ std::int64_t pages_of(const AttentionCase& c) {
   return pages;
 }
 
-std::int64_t pool_bytes(const AttentionCase& c) {
+bool shares_pool(const AttentionCase& c) {
+  return c.shape.head_dim == kLatentKeyDim;
+}
+
+std::int64_t key_pool_bytes(const AttentionCase& c) {
   return pages_of(c) * kPageTokens * c.shape.kv_heads * c.shape.head_dim * c.kv_bits / 8;
+}
+
+std::int64_t value_pool_bytes(const AttentionCase& c) {
+  return shares_pool(c) ? 0 : pages_of(c) * kPageTokens * c.shape.kv_heads * c.shape.value_dim * c.kv_bits / 8;
 }
 
 std::int64_t key_scale_bytes(const AttentionCase& c) {
@@ -194,7 +214,8 @@ std::int64_t value_scale_bytes(const AttentionCase& c) {
 std::int64_t kv_bytes_read(const AttentionCase& c) {
   const auto lengths = lengths_of(c);
   const std::int64_t tokens = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
-  const std::int64_t vectors = 2 * tokens * (c.shape.head_dim * c.kv_bits / 8);
+  const int elements = c.shape.head_dim + (shares_pool(c) ? 0 : c.shape.value_dim);
+  const std::int64_t vectors = tokens * (elements * c.kv_bits / 8);
   const std::int64_t by_token = !has_scales(c) ? 0 : tokens * kGroups * kScaleWord;  // of keys, or of values
   std::int64_t of_keys = by_token;
   if (c.keys_by_channel) {

@@ -45,6 +45,8 @@ std::vector<AttentionCase> uneven_cases(std::span<const models::LlmSpec> models,
 std::vector<AttentionCase> verify_cases(std::span<const models::LlmSpec> models, bool quick);
 std::vector<AttentionCase> quantised_cases(std::span<const models::LlmSpec> models, bool quick);
 std::vector<AttentionCase> prefill_cases(std::span<const models::LlmSpec> models, bool quick);
+/// Decoding, absorbed, and prompts, expanded, over latents of 16 bits.
+std::vector<AttentionCase> latent_cases(std::span<const models::LlmSpec> models, bool quick);
 
 /// Tokens of each sequence; they add up to batch * kv_len, give or take one each, and none is under query_tokens.
 std::vector<int> lengths_of(const AttentionCase& c);
@@ -52,8 +54,12 @@ std::vector<int> lengths_of(const AttentionCase& c);
 /// Pages of 16 tokens for all sequences, of each KV head.
 std::int64_t pages_of(const AttentionCase& c);
 
-/// Bytes that one pool (keys or values) needs, without scales, and those of the scales of each.
-std::int64_t pool_bytes(const AttentionCase& c);
+/// Whether values are the first elements of the keys, as those of a latent are.
+bool shares_pool(const AttentionCase& c);
+
+/// Bytes that the pools of keys and of values need, without scales, and those of the scales of each.
+std::int64_t key_pool_bytes(const AttentionCase& c);
+std::int64_t value_pool_bytes(const AttentionCase& c);
 std::int64_t key_scale_bytes(const AttentionCase& c);
 std::int64_t value_scale_bytes(const AttentionCase& c);
 

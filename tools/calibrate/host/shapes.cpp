@@ -8,6 +8,7 @@
 
 #include "models/catalogue/catalogue.h"
 #include "models/schema/error.h"
+#include "tools/calibrate/kernels/latent_attention.h"
 
 namespace kvsim::calibrate {
 namespace {
@@ -97,7 +98,7 @@ std::vector<HeadShape> head_shapes(std::span<const LlmSpec> models) {
     for (const std::int64_t tp : kTensorParallel) {
       const std::int64_t kv_heads = kv_heads_of(model, tp);
       if (!divides(tp, model.heads) || (model.heads / tp) % kv_heads != 0) continue;
-      shapes.insert({static_cast<int>(model.heads / tp), static_cast<int>(kv_heads), *known});
+      shapes.insert({static_cast<int>(model.heads / tp), static_cast<int>(kv_heads), *known, *known});
     }
   };
   for (const LlmSpec& model : models) {
@@ -105,6 +106,26 @@ std::vector<HeadShape> head_shapes(std::span<const LlmSpec> models) {
     add(model.window_part());
   }
   return {shapes.begin(), shapes.end()};
+}
+
+LatentShapes latent_shapes(std::span<const LlmSpec> models) {
+  std::set<int> heads;
+  for (const LlmSpec& model : models) {
+    const models::MlaShape& mla = model.mla;
+    if (model.attention != AttentionKind::mla || mla.kv_lora_rank != kLatentValueDim ||
+        mla.kv_lora_rank + mla.qk_rope_head_dim != kLatentKeyDim) {
+      continue;
+    }
+    for (const std::int64_t tp : kTensorParallel) {
+      if (divides(tp, model.heads)) heads.insert(static_cast<int>(model.heads / tp));
+    }
+  }
+  LatentShapes shapes;
+  for (const int n : heads) {
+    shapes.absorbed.push_back({n, 1, kLatentKeyDim, kLatentValueDim});
+    shapes.expanded.push_back({n, n, kExpandedKeyDim, kExpandedValueDim});
+  }
+  return shapes;
 }
 
 std::vector<LlmSpec> catalogue_models(std::span<const std::string> names) {

@@ -26,7 +26,8 @@ inline constexpr std::array kHeadDims{64, 128, 256};
 struct HeadShape {
   int heads = 0;
   int kv_heads = 0;
-  int head_dim = 128;  ///< elements of a key, and of a value
+  int head_dim = 128;   ///< elements of a key
+  int value_dim = 128;  ///< of a value
   auto operator<=>(const HeadShape&) const = default;
 };
 
@@ -49,6 +50,14 @@ std::vector<LinearShape> linear_shapes(std::span<const models::LlmSpec> models);
 /// Likewise heads, of models with grouped-query attention over heads of one of kHeadDims, those of layers with a window
 /// included.
 std::vector<HeadShape> head_shapes(std::span<const models::LlmSpec> models);
+
+/// Likewise latent attention (MLA) of models with DeepSeek's latent of 512 elements and 64 rotary ones: as decoding
+/// absorbs it, all heads over one vector a token whose first elements are the value, and as prefill expands it.
+struct LatentShapes {
+  std::vector<HeadShape> absorbed;
+  std::vector<HeadShape> expanded;
+};
+LatentShapes latent_shapes(std::span<const models::LlmSpec> models);
 
 /// The named models of the built-in catalogue, all where there are no names. Throws schema::InputError for unknown
 /// ones.

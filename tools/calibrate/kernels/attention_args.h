@@ -62,10 +62,11 @@ struct AttentionCut {
 };
 
 /// Enough chunks for `blocks_wanted` blocks, none under 16 pages (256 tokens) unless the KV is shorter, at most 256
-/// chunks.
-inline AttentionCut cut_attention(int rows, int kv_heads, int sequences, int longest, int blocks_wanted) {
+/// chunks. A block has the rows of at most `most_row_warps` tiles of 16.
+inline AttentionCut cut_attention(int rows, int kv_heads, int sequences, int longest, int blocks_wanted,
+                                  int most_row_warps = kAttentionWarps) {
   AttentionCut cut;
-  cut.row_warps = rows <= kWarpRows ? 1 : rows <= 2 * kWarpRows ? 2 : 4;
+  cut.row_warps = rows <= kWarpRows ? 1 : rows <= 2 * kWarpRows || most_row_warps == 2 ? 2 : most_row_warps;
   const int tile_rows = cut.row_warps * kWarpRows;
   cut.tiles = (rows + tile_rows - 1) / tile_rows;
   const int pages = pages_of(longest);

@@ -59,8 +59,9 @@ KVSIM_DEVICE std::uint32_t widen_e4m3(std::uint32_t bytes) {
 #endif
 }
 
-/// Sixteen bits an element (bf16), or eight (e4m3 with one scale for all, which costs a kernel nothing).
-template <int kBitsPerElement, int kKeys = kHeadDim, int kValues = kKeys>
+/// Sixteen bits an element (bf16), or eight (e4m3 with one scale for all, which costs a kernel nothing). Values begin
+/// kValueStride elements apart: where keys hold them, as many as a key has.
+template <int kBitsPerElement, int kKeys = kHeadDim, int kValues = kKeys, int kValueStride = kValues>
 struct FloatFormat : HeadWidths<kKeys, kValues> {
   using Widths = HeadWidths<kKeys, kValues>;
   static constexpr int kBits = kBitsPerElement;
@@ -83,12 +84,15 @@ struct FloatFormat : HeadWidths<kKeys, kValues> {
   static KVSIM_BOTH int value_element(int group, int pair) {
     return 16 * kValueLoad * (pair / kValueLoad) + 2 * kValueLoad * group + 2 * (pair % kValueLoad);
   }
-  /// `vector` counts tokens over the whole pool; the last argument is the first one of the pages that share scales.
+  /// The pairs from `load` kLoad on of a key; `vector` counts tokens over the whole pool.
+  static KVSIM_DEVICE Vec16 load_keys(const KvPools& pools, std::int64_t vector, int quad, int load) {
+    return load16(at(pools.keys, vector * kKeys + key_element(quad, load * kLoad)));
+  }
+  /// Likewise all; the last argument is the first one of the pages that share scales.
   static KVSIM_DEVICE Raw load_key(const KvPools& pools, std::int64_t vector, int quad, std::int64_t /*scales*/) {
     Raw raw;
     KVSIM_UNROLL
-    for (int i = 0; i < kKeyLoads; ++i)
-      raw.load[i] = load16(at(pools.keys, vector * kKeys + key_element(quad, i * kLoad)));
+    for (int i = 0; i < kKeyLoads; ++i) raw.load[i] = load_keys(pools, vector, quad, i);
     return raw;
   }
   static KVSIM_DEVICE RawValue load_value(const KvPools& pools, std::int64_t vector, int group, int part) {
@@ -96,7 +100,7 @@ struct FloatFormat : HeadWidths<kKeys, kValues> {
     KVSIM_UNROLL
     for (int i = 0; i < Widths::kValuePairs / kValueLoad; ++i) {
       load(raw.load[i],
-           at(pools.values, vector * kValues + part * Widths::kPart + value_element(group, i * kValueLoad)));
+           at(pools.values, vector * kValueStride + part * Widths::kPart + value_element(group, i * kValueLoad)));
     }
     return raw;
   }
@@ -107,12 +111,7 @@ struct FloatFormat : HeadWidths<kKeys, kValues> {
     return pair_of(raw.load[pair / kValueLoad], pair % kValueLoad);
   }
 
- private:
-  static KVSIM_DEVICE const void* at(const void* pool, std::int64_t element) {
-    return static_cast<const std::uint8_t*>(pool) + element * kBytes;
-  }
-  static KVSIM_DEVICE void load(Vec16& to, const void* from) { to = load16(from); }
-  static KVSIM_DEVICE void load(Vec8& to, const void* from) { to = load8(from); }
+  /// A pair of the elements that one load has.
   template <class Vec>
   static KVSIM_DEVICE std::uint32_t pair_of(const Vec& raw, int pair) {
     if constexpr (kBits == 16) {
@@ -122,6 +121,13 @@ struct FloatFormat : HeadWidths<kKeys, kValues> {
       return widen_e4m3((two & 0xffU) | ((two & 0xff00U) << 8));
     }
   }
+
+ private:
+  static KVSIM_DEVICE const void* at(const void* pool, std::int64_t element) {
+    return static_cast<const std::uint8_t*>(pool) + element * kBytes;
+  }
+  static KVSIM_DEVICE void load(Vec16& to, const void* from) { to = load16(from); }
+  static KVSIM_DEVICE void load(Vec8& to, const void* from) { to = load8(from); }
 };
 
 /// One, two or four bits an element.
