@@ -300,6 +300,7 @@ void subtract_launches(Samples& samples) {
   ours(samples.linear);
   ours(samples.decode);
   ours(samples.prefill);
+  ours(samples.moe);
   ours(samples.latent_decode);
   ours(samples.latent_prefill);
   ours(samples.variants);

@@ -9,6 +9,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include "models/kernels/moe_form.h"
 #include "models/schema/error.h"
 #include "tools/calibrate/host/plan.h"
 #include "tools/calibrate/host/replay.h"
@@ -65,6 +66,27 @@ TEST(Plan, Fp8IsPlannedOnlyWhereTheDeviceHasIt) {
   const auto with = linear_cases(models, true, false);
   EXPECT_EQ(0, std::count_if(without.begin(), without.end(), fp8));
   EXPECT_EQ(static_cast<std::ptrdiff_t>(without.size()), std::count_if(with.begin(), with.end(), fp8));
+}
+
+TEST(RouteEvenly, EveryPairOfTheGpusExpertsIsInOneTile) {
+  // The form's own account of as many tokens: reached experts, and tokens of each.
+  for (const std::int64_t tokens : {1, 3, 64, 4096}) {
+    const ExpertCase c{{7168, 2048, 8, 256, 1, 8}, tokens};
+    const Routing routing = route_evenly(c);
+    const models::ExpertLayer layer{7168, 2048, 8, 256, 1, 8};
+    const auto groups = models::routed_evenly(layer, static_cast<double>(tokens));
+    std::set<int> reached;
+    int rows = 0;
+    for (const ExpertTile& tile : routing.tiles) {
+      reached.insert(tile.expert);
+      EXPECT_EQ(tile.first, rows);
+      EXPECT_LE(tile.rows, 16 * routing.row_tiles);
+      rows += tile.rows;
+    }
+    EXPECT_EQ(static_cast<double>(reached.size()), groups.front().experts) << tokens;
+    EXPECT_EQ(rows, static_cast<int>(routing.sources.size()));
+    EXPECT_EQ(rows, static_cast<int>(groups.front().experts * groups.front().tokens)) << tokens;
+  }
 }
 
 TEST(LengthsOf, KeepTheirMean) {

@@ -50,6 +50,12 @@ struct FakeDevice {
   static double expanded(double heads, double tokens) {
     return 20e-6 + (kExpandedKeyDim + kExpandedValueDim) * heads * tokens * tokens / (0.45 * kFlops);
   }
+  /// Routed experts: the weights of those that are reached, or arithmetic of all pairs; that many times slower.
+  static double experts(const models::MoeCall& call, double slower) {
+    const double matrices = 3 * call.layer.hidden * call.layer.intermediate / call.layer.tensor_parallel;
+    return 15e-6 + slower * std::max(2 * call.reached() * matrices / (0.8 * kBandwidth),
+                                     2 * call.pairs() * matrices / (0.5 * kFlops));
+  }
   static double copy(double bytes) { return 4e-6 + bytes / 50e9; }
 };
 
@@ -77,6 +83,16 @@ class PlantedDevice : public ::testing::Test {
     std::filesystem::create_directories(path_);
   }
   ~PlantedDevice() override { std::filesystem::remove_all(path_); }
+
+  static std::string linear(std::span<const models::LlmSpec> models) {
+    CsvFile file(with({"gpu", "framework", "version", "kernel", "dtype", "m_tokens", "n", "k"}));
+    for (const LinearCase& c : linear_cases(models, false, false)) {
+      const auto m = static_cast<double>(c.tokens);
+      file.add(CsvRow(kGpu, "kvsim", kVersion, "x", "bfloat16", c.tokens, c.shape.n, c.shape.k,
+                      kernel(FakeDevice::linear(m, static_cast<double>(c.shape.n), static_cast<double>(c.shape.k)))));
+    }
+    return file.text(true);
+  }
 
   static std::string attention(const std::vector<AttentionCase>& cases, bool low_bits) {
     const std::vector<std::string> columns{"gpu",          "framework", "version",  "kernel", "num_heads",
@@ -121,6 +137,23 @@ class PlantedDevice : public ::testing::Test {
                                     : FakeDevice::expanded(c.batch * c.shape.heads, c.kv_len);
       file.add(CsvRow(kGpu, "kvsim", kVersion, "x", decode ? "decode" : "prefill", c.shape.heads, "bfloat16",
                       "bfloat16", c.batch, c.kv_len, kernel(seconds)));
+    }
+    return file.text(true);
+  }
+
+  static std::string experts(std::span<const models::LlmSpec> models, double slower) {
+    CsvFile file(with({"gpu", "framework", "version", "kernel", "dtype", "m_tokens", "hidden", "intermediate", "top_k",
+                       "experts", "moe_tp", "moe_ep", "distribution"}));
+    for (const ExpertCase& c : expert_cases(models, false)) {
+      const ExpertShape& s = c.shape;
+      const std::int64_t intermediate = s.intermediate * s.tensor_parallel;
+      const models::ExpertLayer layer{static_cast<double>(s.hidden),          static_cast<double>(intermediate),
+                                      static_cast<double>(s.top_k),           static_cast<double>(s.experts),
+                                      static_cast<double>(s.tensor_parallel), static_cast<double>(s.expert_parallel)};
+      const auto tokens = static_cast<double>(c.tokens);
+      const models::MoeCall call{layer, tokens, models::routed_evenly(layer, tokens)};
+      file.add(CsvRow(kGpu, "kvsim", kVersion, "x", "bfloat16", c.tokens, s.hidden, intermediate, s.top_k, s.experts,
+                      s.tensor_parallel, s.expert_parallel, "balanced", kernel(FakeDevice::experts(call, slower))));
     }
     return file.text(true);
   }

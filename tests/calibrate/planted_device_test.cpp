@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "models/kernels/operator_times.h"
 #include "models/kernels/step_time.h"
 
 namespace kvsim::calibrate::KVSIM_FILE {
@@ -69,7 +70,9 @@ TEST_F(Planted, HeadsOfOtherWidthsAreMeasuredAndFittedByThemselves) {
     EXPECT_EQ(said(wide), 0) << dim;
     EXPECT_EQ(said(narrow), dim == 128 ? 0 : 1) << dim;
     const double unmeasured_s = layer_s(timer(narrow, model), model, prompt(model, kTokens));
-    if (dim == 64) EXPECT_LT(unmeasured_s, 0.8 * prefill_s) << "as if narrow heads reached as much as wide ones";
+    if (dim == 64) {
+      EXPECT_LT(unmeasured_s, 0.8 * prefill_s) << "as if narrow heads reached as much as wide ones";
+    }
   }
   model.head_dim = 512;
   EXPECT_EQ(said(wide), 1);
@@ -97,6 +100,32 @@ TEST_F(Planted, LatentsComeBackAndChangeTheStepsOfAModelThatHasThem) {
     EXPECT_NEAR(attention_s(prompt(model, kTokens)) / FakeDevice::expanded(kHeads, kTokens), 1, 0.05) << slower;
   }
   EXPECT_GT(decoding_s[1], 1.8 * decoding_s[0]);
+}
+
+TEST_F(Planted, RoutedExpertsComeBackAndChangeTheStepsOfAMixture) {
+  constexpr double kTokens = 32;
+  models::Catalogue catalogue = models::Catalogue::built_in();
+  const models::LlmSpec model = catalogue.model("qwen3-30b-a3b");
+  const auto models = catalogue_models(std::vector<std::string>{"qwen3-30b-a3b"});
+  const models::MoeCall call = models::experts_call(model, {}, kTokens);
+  std::vector<double> linear_s;
+  for (const double slower : {1.0, 2.0}) {
+    const OutputFolder folder(path_.string(), true);
+    folder.write("experts.csv", experts(models, slower));
+    folder.write("linear.csv", linear(models));
+    folder.write("launch.csv", launch());
+    catalogue = models::Catalogue::built_in();
+    fit_into(catalogue);
+    const models::KernelProfile profile = catalogue.profile("fake");
+    ASSERT_EQ(profile.fitted.moe.size(), 1U);
+    const models::Machine machine = models::Machine::of(catalogue.gpu("h100-sxm"));
+    EXPECT_NEAR(profile.fitted.moe[0].time(call, machine, false).seconds / FakeDevice::experts(call, slower), 1, 0.05)
+        << slower;
+    linear_s.push_back(timer(catalogue, model).time(decoding(model, kTokens, 1024)).linear_s);
+  }
+  const double more_s =
+      static_cast<double>(model.routed_layers()) * (FakeDevice::experts(call, 2) - FakeDevice::experts(call, 1));
+  EXPECT_NEAR((linear_s[1] - linear_s[0]) / more_s, 1, 0.1);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ class RoundTrip : public PlantedDevice {
  protected:
   RoundTrip() {
     const OutputFolder folder(path_.string(), true);
-    folder.write("linear.csv", linear());
+    folder.write("linear.csv", linear(models_));
     folder.write("decode_attention.csv", attention(decode_cases(models_, false), false));
     folder.write("quantised_attention.csv", attention(quantised_cases(models_, false), true));
     folder.write("prefill_attention.csv", prefill(models_));
@@ -33,16 +33,6 @@ class RoundTrip : public PlantedDevice {
     folder.write("transfer.csv", transfer());
     folder.write("replay.csv", replay());
     folder.write("replay.yaml", replay_yaml(size_, parameters_, 12, 12));
-  }
-
-  std::string linear() const {
-    CsvFile file(with({"gpu", "framework", "version", "kernel", "dtype", "m_tokens", "n", "k"}));
-    for (const LinearCase& c : linear_cases(models_, false, false)) {
-      const auto m = static_cast<double>(c.tokens);
-      file.add(CsvRow(kGpu, "kvsim", kVersion, "x", "bfloat16", c.tokens, c.shape.n, c.shape.k,
-                      kernel(FakeDevice::linear(m, static_cast<double>(c.shape.n), static_cast<double>(c.shape.k)))));
-    }
-    return file.text(true);
   }
 
   std::string verify(double slower) const {

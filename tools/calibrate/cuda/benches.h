@@ -13,6 +13,7 @@ CsvFile bench_memory(Session& session);
 CsvFile bench_transfer(Session& session);
 CsvFile bench_gather(Session& session);
 CsvFile bench_linear(Session& session);
+CsvFile bench_experts(Session& session);
 CsvFile bench_decode_attention(Session& session);
 CsvFile bench_uneven_attention(Session& session);
 CsvFile bench_verify_attention(Session& session);

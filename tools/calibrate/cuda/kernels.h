@@ -10,6 +10,7 @@
 #include "tools/calibrate/cuda/handles.h"
 #include "tools/calibrate/kernels/attention_args.h"
 #include "tools/calibrate/kernels/bf16.h"
+#include "tools/calibrate/kernels/experts.h"
 
 namespace kvsim::calibrate {
 
@@ -60,6 +61,12 @@ void fill_scores(float* to, std::size_t count, std::uint64_t seed, cudaStream_t 
 
 /// Indices of the k largest of each row, in no order.
 void select_topk(const float* scores, int* indices, std::int64_t rows, int columns, int k, cudaStream_t stream);
+
+// Routed experts (experts_launch.cu).
+
+/// The rows of `tiles` tiles of at most 16 `row_tiles` (1 or 4) rows times their experts' weights; gated: as
+/// grouped_product() has it.
+void launch_grouped_product(const ExpertArgs& args, int tiles, int row_tiles, bool gated, cudaStream_t stream);
 
 // Attention (attention_launch.cu).
 

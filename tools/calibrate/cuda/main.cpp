@@ -33,6 +33,7 @@ const std::map<std::string, Benchmark>& table() {
       {"transfer", bench_transfer},
       {"gather", bench_gather},
       {"linear", bench_linear},
+      {"experts", bench_experts},
       {"decode_attention", bench_decode_attention},
       {"uneven_attention", bench_uneven_attention},
       {"verify_attention", bench_verify_attention},

@@ -104,12 +104,13 @@ Arguments parse_arguments(int argc, const char* const* argv) {
 }
 
 std::span<const BenchmarkInfo> benchmarks() {
-  static constexpr std::array<BenchmarkInfo, 16> table{{
+  static constexpr std::array<BenchmarkInfo, 17> table{{
       {"launch", "what it costs to launch a kernel, alone and in a CUDA graph"},
       {"memory", "device memory bandwidth by size: read, write, copy"},
       {"transfer", "host to device, device to host and both at once, pinned and pageable"},
       {"gather", "scattered rows of 128 B to 1 MiB from host memory: copies, batched copies, a reading kernel"},
       {"linear", "linear layers of the catalogue's models at 1 to 4096 tokens, bf16 and fp8"},
+      {"experts", "routed experts: one product for each that 1 to 4096 tokens choose, in one launch"},
       {"decode_attention", "paged decode attention, batch 1 to 256, KV 1k to 128k"},
       {"uneven_attention", "decode attention over sequences of different lengths"},
       {"verify_attention", "2 to 64 query tokens over a long KV"},

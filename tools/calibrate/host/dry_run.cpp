@@ -19,6 +19,7 @@ std::optional<std::size_t> cases_of(const std::string& name, std::span<const mod
   if (name == "quantised_attention") return quantised_cases(models, quick).size();
   if (name == "prefill_attention") return prefill_cases(models, quick).size();
   if (name == "latent_attention") return latent_cases(models, quick).size();
+  if (name == "experts") return expert_cases(models, quick).size();
   if (name == "storage") return storage_cases(quick).size();
   return std::nullopt;
 }

@@ -167,6 +167,36 @@ std::vector<AttentionCase> latent_cases(std::span<const models::LlmSpec> models,
   return cases;
 }
 
+std::vector<ExpertCase> expert_cases(std::span<const models::LlmSpec> models, bool quick) {
+  std::vector<ExpertCase> cases;
+  for (const ExpertShape& shape : some(expert_shapes(models), quick, ExpertShape{2048, 768, 8, 128})) {
+    for (const std::int64_t tokens : sizes_between(1, 4096, quick)) cases.push_back({shape, tokens});
+  }
+  return cases;
+}
+
+Routing route_evenly(const ExpertCase& c) {
+  std::vector<std::vector<int>> by_expert(static_cast<std::size_t>(c.shape.experts_here()));
+  const std::int64_t pairs = c.tokens * c.shape.top_k;
+  for (std::int64_t pair = 0; pair < pairs; pair += c.shape.expert_parallel) {
+    const auto expert = static_cast<std::size_t>(pair % c.shape.experts / c.shape.expert_parallel);
+    by_expert[expert].push_back(static_cast<int>(pair / c.shape.top_k));
+  }
+  Routing routing;
+  constexpr int kMostTiles = 4;
+  routing.row_tiles = by_expert.front().size() > kWarpRows ? kMostTiles : 1;
+  const int most = routing.row_tiles * kWarpRows;
+  for (std::size_t expert = 0; expert < by_expert.size(); ++expert) {
+    const int first = static_cast<int>(routing.sources.size());
+    routing.sources.insert(routing.sources.end(), by_expert[expert].begin(), by_expert[expert].end());
+    const int end = static_cast<int>(routing.sources.size());
+    for (int row = first; row < end; row += most) {
+      routing.tiles.push_back({static_cast<int>(expert), row, std::min(most, end - row)});
+    }
+  }
+  return routing;
+}
+
 std::vector<int> lengths_of(const AttentionCase& c) {
   std::vector<int> lengths(static_cast<std::size_t>(c.batch), c.kv_len);
   if (c.batch > 1 && c.lengths == Lengths::spread) {

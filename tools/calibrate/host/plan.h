@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tools/calibrate/host/shapes.h"
+#include "tools/calibrate/kernels/experts.h"
 #include "tools/calibrate/kernels/random_data.h"
 
 namespace kvsim::calibrate {
@@ -47,6 +48,21 @@ std::vector<AttentionCase> quantised_cases(std::span<const models::LlmSpec> mode
 std::vector<AttentionCase> prefill_cases(std::span<const models::LlmSpec> models, bool quick);
 /// Decoding, absorbed, and prompts, expanded, over latents of 16 bits.
 std::vector<AttentionCase> latent_cases(std::span<const models::LlmSpec> models, bool quick);
+
+struct ExpertCase {
+  ExpertShape shape;
+  std::int64_t tokens = 1;  ///< of all GPUs that share the experts
+};
+std::vector<ExpertCase> expert_cases(std::span<const models::LlmSpec> models, bool quick);
+
+/// Pairs of a token and an expert of one GPU, sorted by expert: tokens choose the experts one after the other, and the
+/// GPUs hold them in turns.
+struct Routing {
+  std::vector<int> sources;       ///< token of each pair
+  std::vector<ExpertTile> tiles;  ///< of at most 16 row_tiles pairs
+  int row_tiles = 1;
+};
+Routing route_evenly(const ExpertCase& c);
 
 /// Tokens of each sequence; they add up to batch * kv_len, give or take one each, and none is under query_tokens.
 std::vector<int> lengths_of(const AttentionCase& c);

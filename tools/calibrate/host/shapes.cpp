@@ -8,6 +8,7 @@
 
 #include "models/catalogue/catalogue.h"
 #include "models/schema/error.h"
+#include "tools/calibrate/kernels/experts.h"
 #include "tools/calibrate/kernels/latent_attention.h"
 
 namespace kvsim::calibrate {
@@ -126,6 +127,21 @@ LatentShapes latent_shapes(std::span<const LlmSpec> models) {
     shapes.expanded.push_back({n, n, kExpandedKeyDim, kExpandedValueDim});
   }
   return shapes;
+}
+
+std::vector<ExpertShape> expert_shapes(std::span<const LlmSpec> models) {
+  std::set<ExpertShape> shapes;
+  constexpr std::int64_t kMany = 8;
+  for (const LlmSpec& model : models) {
+    if (model.moe.experts == 0 || !model.gated_blocks) continue;
+    for (const auto& [tensor, expert] : {std::pair{std::int64_t{1}, std::int64_t{1}}, {kMany, 1}, {1, kMany}}) {
+      if (!divides(expert, model.moe.experts) || !divides(kExpertStep * tensor, model.moe.expert_intermediate))
+        continue;
+      shapes.insert({model.expert_width(), model.moe.expert_intermediate / tensor, model.moe.experts_per_token,
+                     model.moe.experts, tensor, expert});
+    }
+  }
+  return {shapes.begin(), shapes.end()};
 }
 
 std::vector<LlmSpec> catalogue_models(std::span<const std::string> names) {

@@ -59,6 +59,22 @@ struct LatentShapes {
 };
 LatentShapes latent_shapes(std::span<const models::LlmSpec> models);
 
+/// The routed experts of one layer, and what one GPU has of them.
+struct ExpertShape {
+  std::int64_t hidden = 0;
+  std::int64_t intermediate = 0;  ///< of an expert on one GPU
+  std::int64_t top_k = 1;
+  std::int64_t experts = 1;  ///< of all GPUs
+  std::int64_t tensor_parallel = 1;
+  std::int64_t expert_parallel = 1;
+  auto operator<=>(const ExpertShape&) const = default;
+
+  [[nodiscard]] std::int64_t experts_here() const { return experts / expert_parallel; }
+};
+
+/// Those of models whose experts have three matrices, whole on one GPU, cut over 8, and an eighth of them each.
+std::vector<ExpertShape> expert_shapes(std::span<const models::LlmSpec> models);
+
 /// The named models of the built-in catalogue, all where there are no names. Throws schema::InputError for unknown
 /// ones.
 std::vector<models::LlmSpec> catalogue_models(std::span<const std::string> names);

@@ -29,7 +29,7 @@ struct ExpertArgs {
   Bf16* output = nullptr;         ///< [row][column], gated: half as many columns
   const int* sources = nullptr;   ///< row of the input of each row; null: the row itself
   const ExpertTile* tiles = nullptr;
-  int columns = 0;  ///< a multiple of kExpertBlockColumns
+  int columns = 0;  ///< a multiple of kExpertColumns
   int k = 0;        ///< a multiple of kExpertStep
 };
 
@@ -39,8 +39,8 @@ KVSIM_DEVICE float silu(float x) {
   return x / (1.0F + exp2_fast(-kLog2E * x));
 }
 
-/// Grid: (tiles, columns / kExpertBlockColumns), kExpertThreads a block. A tile has at most 16 kRowTiles rows. Gated:
-/// neighbouring columns are a gate and what it lets through, silu(gate) x up.
+/// Grid: (tiles, columns / kExpertBlockColumns, rounded up), kExpertThreads a block. A tile has at most 16 kRowTiles
+/// rows. Gated: neighbouring columns are a gate and what it lets through, silu(gate) x up.
 template <int kRowTiles, bool kGated>
 #ifdef __CUDACC__
 __launch_bounds__(kExpertThreads)
@@ -53,6 +53,7 @@ __launch_bounds__(kExpertThreads)
   const int group = lane / 4;
   const int quad = lane % 4;
   const int column0 = block_y() * kExpertBlockColumns + warp * kExpertColumns;
+  if (column0 >= args.columns) return;
   const Bf16* weights =
       args.weights + (static_cast<std::int64_t>(tile.expert) * args.columns + column0 + group) * args.k + 8 * quad;
   const Bf16* rows[kRowTiles][2];
