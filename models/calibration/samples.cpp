@@ -235,6 +235,7 @@ std::span<const TableKind> kernel_tables() {
       TableKind{"top k", kTopKColumns, {}, false, add_top_k},
       TableKind{"quantising", kQuantiseColumns, {}, false, add_quantise},
       TableKind{"reads and writes of storage", kStorageColumns, {}, false, add_storage},
+      TableKind{"host memory", kHostMemoryColumns, {}, false, add_host_memory},
       TableKind{"states of the GPU during benchmarks", kStateColumns, {}, false, add_state},
       TableKind{"launches", kLaunchColumns, {}, false, add_launch},
       TableKind{"kernels and copies at once", kInterferenceColumns, {}, false, add_interference}};

@@ -15,6 +15,7 @@
 #include "models/schema/yaml.h"
 #include "tools/calibrate/host/output.h"
 #include "tools/calibrate/host/plan.h"
+#include "tools/calibrate/host/rounds.h"
 #include "tools/calibrate/kernels/latent_attention.h"
 
 namespace kvsim::calibrate {
@@ -154,6 +155,21 @@ class PlantedDevice : public ::testing::Test {
       const models::MoeCall call{layer, tokens, models::routed_evenly(layer, tokens)};
       file.add(CsvRow(kGpu, "kvsim", kVersion, "x", "bfloat16", c.tokens, s.hidden, intermediate, s.top_k, s.experts,
                       s.tensor_parallel, s.expert_parallel, "balanced", kernel(FakeDevice::experts(call, slower))));
+    }
+    return file.text(true);
+  }
+
+  /// Of as many bytes a second in all, and a tenth of it by one thread; written at half the rate.
+  static std::string host_memory(double bytes_per_s) {
+    CsvFile file(host_columns("host_memory_operation"));
+    for (const double threads : {1, 2, 4, 8, 16, 32, 64}) {
+      for (const double bytes : {65536.0, 1048576.0, 16777216.0}) {
+        for (const auto& [kind, rate] : {std::pair{"read", 1.0}, {"write", 0.5}, {"copy", 0.35}}) {
+          const double seconds =
+              std::max(5e-6 + bytes / (0.1 * rate * bytes_per_s), threads * bytes / (rate * bytes_per_s));
+          file.add(CsvRow("", kVersion, kind, threads, bytes, plain(seconds), 0));
+        }
+      }
     }
     return file.text(true);
   }

@@ -9,6 +9,8 @@
 
 #include "models/kernels/operator_times.h"
 #include "models/kernels/step_time.h"
+#include "planner/experiment.h"
+#include "tests/support/small_scenario.h"
 
 namespace kvsim::calibrate::KVSIM_FILE {
 namespace {
@@ -126,6 +128,23 @@ TEST_F(Planted, RoutedExpertsComeBackAndChangeTheStepsOfAMixture) {
   const double more_s =
       static_cast<double>(model.routed_layers()) * (FakeDevice::experts(call, 2) - FakeDevice::experts(call, 1));
   EXPECT_NEAR((linear_s[1] - linear_s[0]) / more_s, 1, 0.1);
+}
+
+TEST_F(Planted, HostMemoryComesBackAndBoundsTheReloadsThatCrossIt) {
+  std::vector<double> tokens_per_s;
+  for (const double rate : {10e9, 40e9}) {
+    OutputFolder(path_.string(), true).write("host_memory.csv", host_memory(rate));
+    models::Catalogue catalogue = models::Catalogue::built_in();
+    fit_into(catalogue);
+    const models::LinkSpec memory = catalogue.link("fake-memory");
+    EXPECT_NEAR(memory.read_bytes_per_s.value / rate, 1, 0.02);
+    EXPECT_NEAR(memory.write_bytes_per_s.value / rate, 0.5, 0.02);
+    EXPECT_NEAR(memory.both_ways_bytes_per_s.value / rate, 0.7, 0.02) << "a copied byte is read and written";
+    scenario::Scenario s = testing::small_scenario({"workload.requests=20", "workload.output=60 tokens"});
+    s.serving.cluster.host_link = memory;
+    tokens_per_s.push_back(planner::run_experiment(s).confidence.at("throughput.output_tokens_per_s").mean);
+  }
+  EXPECT_GT(tokens_per_s[1], 1.2 * tokens_per_s[0]);
 }
 
 }  // namespace

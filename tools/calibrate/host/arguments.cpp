@@ -104,7 +104,7 @@ Arguments parse_arguments(int argc, const char* const* argv) {
 }
 
 std::span<const BenchmarkInfo> benchmarks() {
-  static constexpr std::array<BenchmarkInfo, 17> table{{
+  static constexpr std::array<BenchmarkInfo, 18> table{{
       {"launch", "what it costs to launch a kernel, alone and in a CUDA graph"},
       {"memory", "device memory bandwidth by size: read, write, copy"},
       {"transfer", "host to device, device to host and both at once, pinned and pageable"},
@@ -120,6 +120,7 @@ std::span<const BenchmarkInfo> benchmarks() {
       {"quantise", "quantising and dequantising KV"},
       {"topk", "selecting the k largest attention scores"},
       {"interference", "a kernel bound by device memory and host copies at once: the slowdown of each"},
+      {"host_memory", "host memory by threads of the CPU: read, write, copy, 64 KiB to 64 MiB"},
       {"storage", "reads and writes of files past the page cache, 4 KiB to 16 MiB by 1 to 16 threads (--storage DIR)"},
       {"replay", "draft and verify iterations with real weights, KV and reloads, in lock-step and staggered"},
   }};

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/calibrate/host/host_memory.h"
 #include "tools/calibrate/host/plan.h"
 #include "tools/calibrate/host/storage.h"
 
@@ -20,6 +21,7 @@ std::optional<std::size_t> cases_of(const std::string& name, std::span<const mod
   if (name == "prefill_attention") return prefill_cases(models, quick).size();
   if (name == "latent_attention") return latent_cases(models, quick).size();
   if (name == "experts") return expert_cases(models, quick).size();
+  if (name == "host_memory") return host_memory_cases(quick).size();
   if (name == "storage") return storage_cases(quick).size();
   return std::nullopt;
 }
