@@ -174,6 +174,18 @@ class PlantedDevice : public ::testing::Test {
     return file.text(true);
   }
 
+  /// That many times slower than 20 us and 150 GB/s of the whole message, whatever the operation and the group.
+  static double collective(double bytes, double slower) { return slower * (20e-6 + bytes / 150e9); }
+  static std::string collectives(double slower) {
+    CsvFile file({"version", "device", "op_name", "nccl_dtype", "num_gpus", "message_size", "latency", "p10_ms",
+                  "p90_ms", "repeats"});
+    for (const CollectiveCase& c : collective_cases(8, false)) {
+      file.add(CsvRow("2.27.3", kGpu, models::word(c.operation), "bfloat16", c.gpus, c.elements,
+                      plain(collective(2 * static_cast<double>(c.elements), slower))));
+    }
+    return file.text(true);
+  }
+
   static std::string launch() {
     CsvFile file(with({"gpu", "version", "what", "launches"}));
     file.add(CsvRow(kGpu, kVersion, "event_pair", 0, plain(kEvents)));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "models/hardware/collectives.h"
 #include "models/kernels/operator_times.h"
 #include "models/kernels/step_time.h"
 #include "planner/experiment.h"
@@ -43,7 +44,10 @@ TEST_F(Planted, HeadsOfOtherWidthsAreMeasuredAndFittedByThemselves) {
     const auto models = catalogue_models(names);
     const OutputFolder folder(path_.string(), true);
     std::vector<AttentionCase> decode = decode_cases(models, false);
-    std::erase_if(decode, [](const AttentionCase& c) { return c.kv_len % 4096 != 0; });
+    std::erase_if(decode, [](const AttentionCase& c) {
+      const bool kept = c.kv_len == 4096 || c.kv_len == 32768 || c.kv_len == 131072;
+      return !kept || (c.batch != 1 && c.batch != 16 && c.batch != 128);
+    });
     folder.write("decode_attention.csv", attention(decode, false));
     folder.write("prefill_attention.csv", prefill(models));
     folder.write("launch.csv", launch());
@@ -145,6 +149,29 @@ TEST_F(Planted, HostMemoryComesBackAndBoundsTheReloadsThatCrossIt) {
     tokens_per_s.push_back(planner::run_experiment(s).confidence.at("throughput.output_tokens_per_s").mean);
   }
   EXPECT_GT(tokens_per_s[1], 1.2 * tokens_per_s[0]);
+}
+
+TEST_F(Planted, CollectivesComeBackAndChangeTheStepsOfAGroup) {
+  std::vector<double> step_s;
+  for (const double slower : {1.0, 3.0}) {
+    OutputFolder(path_.string(), true).write("collectives.csv", collectives(slower));
+    models::Catalogue catalogue = models::Catalogue::built_in();
+    fit_into(catalogue);
+    const models::LinkSpec peers = catalogue.link("fake-peers");
+    for (const auto operation : {models::Collective::all_reduce, models::Collective::all_gather,
+                                 models::Collective::reduce_scatter, models::Collective::all_to_all}) {
+      for (const std::int64_t gpus : {2, 4, 8}) {
+        for (const double bytes : {4096.0, 3e6, 2e8}) {
+          const double seconds = models::CollectiveTimes(peers, operation, "nccl", gpus).seconds(bytes);
+          EXPECT_NEAR(seconds / collective(bytes, slower), 1, 0.03) << models::word(operation) << " " << bytes;
+        }
+      }
+    }
+    const models::LlmSpec model = catalogue.model("llama-3.1-8b");
+    const models::StepTimer timer(catalogue.gpu("h100-sxm"), peers, catalogue.profile("h100-vllm"), model, 4);
+    step_s.push_back(timer.time(decoding(model, 64, 1024)).collectives_s);
+  }
+  EXPECT_NEAR(step_s[1] / step_s[0], 3, 0.1);
 }
 
 }  // namespace

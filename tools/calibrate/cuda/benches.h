@@ -20,6 +20,7 @@ CsvFile bench_verify_attention(Session& session);
 CsvFile bench_quantised_attention(Session& session);
 CsvFile bench_prefill_attention(Session& session);
 CsvFile bench_latent_attention(Session& session);
+CsvFile bench_collectives(Session& session);
 CsvFile bench_quantise(Session& session);
 CsvFile bench_topk(Session& session);
 CsvFile bench_interference(Session& session);

@@ -46,6 +46,7 @@ const std::map<std::string, Benchmark>& table() {
       {"quantise", bench_quantise},
       {"topk", bench_topk},
       {"interference", bench_interference},
+      {"collectives", bench_collectives},
   };
   return benchmarks;
 }

@@ -40,6 +40,7 @@ std::string dry_run(const Arguments& arguments, std::span<const models::LlmSpec>
           "{} cases in bf16, {} more where the device has fp8", linear_cases(models, false, arguments.quick).size(),
           linear_cases(models, true, arguments.quick).size() - linear_cases(models, false, arguments.quick).size());
     }
+    if (name == "collectives") many = fmt::format("{} cases on 8 GPUs", collective_cases(8, arguments.quick).size());
     if (name == "replay") many = "24 iterations in lock-step, 24 staggered, thrice";
     text += fmt::format("{:<20} {}, {:g} s at most: {}.csv\n", name, many, arguments.budget_s, name);
   }

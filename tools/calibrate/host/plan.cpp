@@ -197,6 +197,33 @@ Routing route_evenly(const ExpertCase& c) {
   return routing;
 }
 
+std::vector<CollectiveCase> collective_cases(int gpus, bool quick) {
+  constexpr std::int64_t kLeast = 512, kMost = std::int64_t{1} << 28;  // elements of two bytes
+  std::vector<CollectiveCase> cases;
+  for (int group = 2; group <= gpus; group *= 2) {
+    for (const auto operation : {models::Collective::all_reduce, models::Collective::all_gather,
+                                 models::Collective::reduce_scatter, models::Collective::all_to_all}) {
+      for (const std::int64_t elements : sizes_between(kLeast, quick ? kMost / 16 : kMost, quick)) {
+        cases.push_back({operation, group, elements});
+      }
+    }
+  }
+  return cases;
+}
+
+double collective_element(const CollectiveCase& c, int rank, std::int64_t index, std::uint64_t seed) {
+  const std::int64_t part = c.elements / c.gpus;
+  const auto of = [&](std::int64_t from, std::int64_t at) {
+    return static_cast<double>(random_value(seed + static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(at)));
+  };
+  if (c.operation == models::Collective::all_gather) return of(index / part, index % part);
+  if (c.operation == models::Collective::all_to_all) return of(index / part, rank * part + index % part);
+  double sum = 0;
+  const std::int64_t at = c.operation == models::Collective::reduce_scatter ? rank * part + index : index;
+  for (int from = 0; from < c.gpus; ++from) sum += of(from, at);
+  return sum;
+}
+
 std::vector<int> lengths_of(const AttentionCase& c) {
   std::vector<int> lengths(static_cast<std::size_t>(c.batch), c.kv_len);
   if (c.batch > 1 && c.lengths == Lengths::spread) {

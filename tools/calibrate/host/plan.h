@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/hardware/collectives.h"
 #include "tools/calibrate/host/shapes.h"
 #include "tools/calibrate/kernels/experts.h"
 #include "tools/calibrate/kernels/random_data.h"
@@ -63,6 +64,18 @@ struct Routing {
   int row_tiles = 1;
 };
 Routing route_evenly(const ExpertCase& c);
+
+/// One collective of bf16 in a group of GPUs.
+struct CollectiveCase {
+  models::Collective operation = models::Collective::all_reduce;
+  int gpus = 2;
+  std::int64_t elements = 1;  ///< of the whole message
+};
+/// Messages of 1 KiB to 512 MiB in groups of 2, 4, 8 and so on of `gpus` GPUs; none for one.
+std::vector<CollectiveCase> collective_cases(int gpus, bool quick);
+
+/// The first GPUs' element `index` after a collective of random_value() by rank: seed + rank.
+double collective_element(const CollectiveCase& c, int rank, std::int64_t index, std::uint64_t seed);
 
 /// Tokens of each sequence; they add up to batch * kv_len, give or take one each, and none is under query_tokens.
 std::vector<int> lengths_of(const AttentionCase& c);
