@@ -70,8 +70,9 @@ struct OperatorReport {
 struct Calibration {
   KernelProfile profile;
   std::vector<CollectiveTable> collectives;  ///< of the link between the GPUs
-  std::optional<LinkSpec> host_link;  ///< to host memory, where copies or gathers were measured; what was not is 0
-  std::optional<LinkSpec> storage;    ///< of the drive, where its reads and writes were measured
+  std::optional<LinkSpec> host_link;    ///< to host memory, where copies or gathers were measured; what was not is 0
+  std::optional<LinkSpec> storage;      ///< of the drive, where its reads and writes were measured
+  std::optional<LinkSpec> host_memory;  ///< that all of a node's GPUs read and write, where it was measured
   std::vector<OperatorReport> operators;
   std::vector<TableReport> tables;
   std::vector<RefusedRow> refused;   ///< of this GPU
@@ -96,7 +97,8 @@ struct Calibration {
 
 /// "profiles:" and the entry below its name, where something of it was measured; "links:" with an entry "NAME-peers" on
 /// top of the GPU's own peer link, where collectives were, "NAME-host" on top of its host link, where host copies
-/// or gathers were, and "NAME-storage", where a drive was. Numbers have 4 significant digits, times their units.
+/// or gathers were, "NAME-storage", where a drive was, and "NAME-memory", where host memory was. Numbers have 4
+/// significant digits, times their units.
 [[nodiscard]] std::string catalogue_yaml(const Calibration& calibration, const GpuSpec& gpu);
 
 }  // namespace kvsim::models

@@ -169,6 +169,16 @@ void add_storage(const TableRow& row, const Shard& /*shard*/, Readings& into) {
                                          row.number(kTime) * kMillisecond});
 }
 
+void add_host_memory(const TableRow& row, const Shard& /*shard*/, Readings& into) {
+  enum Column { kGpu, kVersion, kOperation, kThreads, kBytes, kTime };
+  const std::string_view operation = row.text(kOperation);
+  if (operation != "read" && operation != "write" && operation != "copy") {
+    return refuse_word(row, "host_memory_operation", operation, "read, write or copy", into);
+  }
+  into.samples.device.host_memory.push_back({source_of(row), std::string(operation), row.number(kThreads),
+                                             row.number(kBytes), row.number(kTime) * kMillisecond});
+}
+
 void add_state(const TableRow& row, const Shard& /*shard*/, Readings& into) {
   enum Column { kGpu, kVersion, kBenchmark, kClock, kMostClock, kShare, kBy, kOthers };
   const double share = row.number(kShare);

@@ -23,12 +23,12 @@ struct Point {
 };
 
 /// Rows that a correction would change, and what it would have to make good.
-std::vector<Point> points_of(const FitProblem& problem, std::span<const double> values,
+std::vector<Point> points_of(const FitProblem& problem, const Correction& grid, std::span<const double> values,
                              std::span<const std::size_t> rows) {
   constexpr double kProbe = 1.1;
   constexpr double kMoved = 0.8;  // of the probe's logarithm
   Correction probe;
-  for (std::size_t d = 0; d < problem.grid.dimensions(); ++d) probe.axes[d] = {1};
+  for (std::size_t d = 0; d < grid.dimensions(); ++d) probe.axes[d] = {1};
   probe.factors = {kProbe};
   std::vector<double> plain(rows.size());
   std::vector<double> probed(rows.size());
@@ -40,7 +40,7 @@ std::vector<Point> points_of(const FitProblem& problem, std::span<const double> 
     const RowSizes& sizes = problem.sizes[rows[i]];
     if (sizes == RowSizes{}) continue;
     Point p;
-    p.count = corners_of(problem.grid, {sizes.data(), problem.grid.dimensions()}, p.corners);
+    p.count = corners_of(grid, {sizes.data(), grid.dimensions()}, p.corners);
     p.left = std::log(problem.measured[rows[i]] / plain[i]);
     points.push_back(p);
   }
@@ -105,17 +105,28 @@ Correction grid_around(const CorrectionNodes& nodes, const std::vector<RowSizes>
   return grid;
 }
 
-Correction fit_correction(const FitProblem& problem, std::span<const double> values,
-                          std::span<const std::size_t> rows) {
+Correction along(const Correction& grid, std::size_t d) {
+  Correction one = grid;
+  for (std::size_t other = 0; other < grid.dimensions(); ++other) {
+    if (other != d) one.axes[other].resize(1);
+  }
+  return one;
+}
+
+namespace {
+
+/// fit_correction() over one grid; empty where the rows are too few for it.
+Correction fit_over(const Correction& grid, const FitProblem& problem, std::span<const double> values,
+                    std::span<const std::size_t> rows) {
   constexpr std::size_t kRowsANode = 10;
   constexpr double kNoFall = 1e4;                       // pull to each other of two neighbours that would fall
   const int rounds = problem.rising_axes > 0 ? 40 : 5;  // which neighbours would takes a while to settle
-  if (problem.grid.dimensions() == 0) return {};
-  const std::size_t nodes = nodes_of(problem.grid);
-  const std::vector<Point> points = points_of(problem, values, rows);
+  if (grid.dimensions() == 0) return {};
+  const std::size_t nodes = nodes_of(grid);
+  const std::vector<Point> points = points_of(problem, grid, values, rows);
   if (points.size() < kRowsANode * nodes) return {};
-  const Eigen::MatrixXd pull = pulls(problem.grid, nodes);
-  const std::vector<NodePair> rising = rising_pairs(problem.grid, problem.rising_axes, nodes);
+  const Eigen::MatrixXd pull = pulls(grid, nodes);
+  const std::vector<NodePair> rising = rising_pairs(grid, problem.rising_axes, nodes);
   Eigen::VectorXd logs = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(nodes));
   for (int round = 0; round < rounds; ++round) {
     Eigen::MatrixXd a = pull;
@@ -144,13 +155,21 @@ Correction fit_correction(const FitProblem& problem, std::span<const double> val
     }
     logs = a.ldlt().solve(b);
   }
-  Correction result = problem.grid;
+  Correction result = grid;
   for (const double x : logs) result.factors.push_back(std::round(1e3 * std::exp(x)) / 1e3);
   for (const auto& [low, high] : rising) {  // what little is left of falls, and rounding
     double& next = result.factors[static_cast<std::size_t>(high)];
     next = std::max(next, result.factors[static_cast<std::size_t>(low)]);
   }
   return result;
+}
+
+}  // namespace
+
+Correction fit_correction(const FitProblem& problem, std::span<const double> values,
+                          std::span<const std::size_t> rows) {
+  Correction found = fit_over(problem.grid, problem, values, rows);
+  return found.empty() ? fit_over(problem.sparse_grid, problem, values, rows) : found;
 }
 
 }  // namespace kvsim::models

@@ -56,6 +56,7 @@ class DeviceFits {
     fit_top_k();
     fit_quantising();
     fit_storage();
+    fit_host_memory();
     note_launches();
     note_interference();
   }
@@ -168,31 +169,65 @@ class DeviceFits {
     }
   }
 
-  /// Rates of one request alone and of many at once: the drive's own, or that of the time that each waits.
-  std::optional<double> fit_storage_way(bool write, Sourced<double>& bytes_per_s) {
+  /// Rates of one thread alone and of all at once, of threads that each move `bytes`; the fixed time of each.
+  template <class Row>
+  std::optional<double> fit_threads(const char* name, std::vector<Row> rows, double most_gb_per_s,
+                                    Sourced<double>& bytes_per_s) {
     schema::Source source;
-    const std::vector<double> values = solve(
-        write ? "writes of storage" : "reads of storage", "bytes",
-        problem_of(
-            only(samples_.storage, [write](const StorageSample& row) { return row.write == write; }),
-            {{"fixed (us)", 80, 0, 1e5}, {"of one request (GB/s)", 3, 0.01, 200}, {"of all (GB/s)", 6, 0.01, 500}},
-            [](std::span<const double> v, const StorageSample& row) {
-              return std::max(v[0] * kMicrosecond + row.bytes / (v[1] * kGB), row.threads * row.bytes / (v[2] * kGB));
-            }),
-        source);
+    const std::vector<double> values =
+        solve(name, "bytes",
+              problem_of(std::move(rows),
+                         {{"fixed (us)", 80, 0, 1e5},
+                          {"of one thread (GB/s)", 3, 0.01, most_gb_per_s},
+                          {"of all (GB/s)", 6, 0.01, most_gb_per_s}},
+                         [](std::span<const double> v, const Row& row) {
+                           return std::max(v[0] * kMicrosecond + row.bytes / (v[1] * kGB),
+                                           row.threads * row.bytes / (v[2] * kGB));
+                         }),
+              source);
     if (values.empty()) return std::nullopt;
     bytes_per_s = {values[2] * kGB, source};
     return values[0] * kMicrosecond;
   }
 
   void fit_storage() {
+    constexpr double kFastest = 500;
+    const auto rows = [this](bool write) {
+      return only(samples_.storage, [write](const StorageSample& row) { return row.write == write; });
+    };
     LinkSpec drive;
     drive.kind = LinkKind::storage;
-    const std::optional<double> fixed = fit_storage_way(false, drive.read_bytes_per_s);
-    if (!fixed || !fit_storage_way(true, drive.write_bytes_per_s)) return;
+    const auto fixed = fit_threads("reads of storage", rows(false), kFastest, drive.read_bytes_per_s);
+    if (!fixed || !fit_threads("writes of storage", rows(true), kFastest, drive.write_bytes_per_s)) return;
     drive.latency_s = {rounded(*fixed), drive.read_bytes_per_s.source};
     drive.setup_s = {0, {schema::SourceKind::derived, "all of a read's fixed time is its latency"}};
     result_.storage = drive;
+  }
+
+  /// What host memory gives to all that read and write it, which bounds the GPUs' copies together.
+  void fit_host_memory() {
+    constexpr double kFastest = 5000;
+    const auto rows = [this](const char* kind) {
+      return only(samples_.host_memory, [kind](const HostMemorySample& row) { return row.kind == kind; });
+    };
+    LinkSpec memory;
+    const auto fixed = fit_threads("reads of host memory", rows("read"), kFastest, memory.read_bytes_per_s);
+    const auto written = fit_threads("writes of host memory", rows("write"), kFastest, memory.write_bytes_per_s);
+    const auto copied = fit_threads("copies of host memory", rows("copy"), kFastest, memory.both_ways_bytes_per_s);
+    if (!fixed || !written || !copied) return;
+    double& both = memory.both_ways_bytes_per_s.value;  // a copied byte is read and written
+    both = std::min(2 * both, memory.read_bytes_per_s.value + memory.write_bytes_per_s.value);
+    memory.latency_s = {0, {schema::SourceKind::derived, "that of the link that crosses it"}};
+    memory.setup_s = memory.latency_s;
+    result_.host_memory = memory;
+    const double copies = result_.host_link ? result_.host_link->read_bytes_per_s.value : 0;
+    constexpr double kMany = 8;  // GPUs of a node
+    if (copies > 0 && kMany * copies > memory.read_bytes_per_s.value) {
+      result_.warnings.push_back(
+          fmt::format("host memory is read at {:.0f} GB/s, a GPU copies from it at {:.0f}: more than {:.1f} GPUs at "
+                      "once wait for it",
+                      memory.read_bytes_per_s.value / kGB, copies / kGB, memory.read_bytes_per_s.value / copies));
+    }
   }
 
   void fit_top_k() {
@@ -300,6 +335,9 @@ void subtract_launches(Samples& samples) {
   ours(samples.linear);
   ours(samples.decode);
   ours(samples.prefill);
+  ours(samples.moe);
+  ours(samples.latent_decode);
+  ours(samples.latent_prefill);
   ours(samples.variants);
   kernels(samples.device.memory);
   kernels(samples.device.top_k);

@@ -66,6 +66,10 @@ std::string implied(const StorageSample& row, const Machine& machine) {
   return reason.empty() ? above_bandwidth(row.threads * row.bytes, row.seconds, machine) : reason;
 }
 
+std::string implied(const HostMemorySample& row, const Machine& /*machine*/) {
+  return bad_size({{"threads", row.threads}, {"bytes", row.bytes}});
+}
+
 std::string implied(const AttentionVariant& row, const Machine& machine) {
   const DecodeSample& d = row.decode;
   std::string reason = bad_size({{"heads", d.shape.heads},
@@ -112,6 +116,9 @@ auto work(const InterferenceSample& r) {
 }
 auto work(const StorageSample& r) {
   return std::tuple(r.write, r.threads, r.bytes);
+}
+auto work(const HostMemorySample& r) {
+  return std::tuple(r.kind, r.threads, r.bytes);
 }
 auto work(const AttentionVariant& r) {
   const DecodeSample& d = r.decode;

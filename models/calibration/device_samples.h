@@ -82,6 +82,15 @@ struct StorageSample {
   double seconds = 0;
 };
 
+/// Threads of the CPU that each pass over as many bytes of host memory at the same time.
+struct HostMemorySample {
+  SampleSource from;
+  std::string kind;  ///< read, write, copy
+  double threads = 1;
+  double bytes = 0;  ///< of each; copied: once
+  double seconds = 0;
+};
+
 /// The GPU's state during one benchmark; no row of times.
 struct DeviceStateSample {
   SampleSource from;
@@ -102,12 +111,14 @@ struct DeviceSamples {
   std::vector<LaunchSample> launch;
   std::vector<InterferenceSample> interference;
   std::vector<StorageSample> storage;
+  std::vector<HostMemorySample> host_memory;
   std::vector<DeviceStateSample> states;
 };
 
 /// All tables of times, for what is done to each.
 inline constexpr auto kDeviceTables =
     std::tuple(&DeviceSamples::memory, &DeviceSamples::copies, &DeviceSamples::gathers, &DeviceSamples::top_k,
-               &DeviceSamples::quantise, &DeviceSamples::launch, &DeviceSamples::interference, &DeviceSamples::storage);
+               &DeviceSamples::quantise, &DeviceSamples::launch, &DeviceSamples::interference, &DeviceSamples::storage,
+               &DeviceSamples::host_memory);
 
 }  // namespace kvsim::models

@@ -67,6 +67,7 @@ struct FitProblem {
   Prediction predict;
   double scale = 0.03;                ///< of the robust loss, in log(predicted / measured)
   Correction grid;                    ///< whose axes a correction gets, without factors; none: no correction
+  Correction sparse_grid;             ///< in its place where the rows are too few for it; none: no correction then
   std::vector<RowSizes> sizes;        ///< of every row, where there is a grid; all 0: of several calls together
   std::size_t rising_axes = 0;        ///< along the first so many axes no factor of a correction falls: a corrected
                                       ///< form then grows wherever the form does, on every machine
@@ -92,14 +93,17 @@ struct FitProblem {
 
 /// Factors at the nodes of the problem's grid by robust least squares of what the values leave of some rows, each node
 /// drawn to its neighbours and to 1, so that regions without rows are not corrected. Rows that a corrected form would
-/// hardly change (those bound by their launch), and those of several calls, do not count. Empty without a grid, or with
-/// fewer than 10 rows a node. Rises along `rising_axes`.
+/// hardly change (those bound by their launch), and those of several calls, do not count. Empty without a grid for
+/// which there are 10 rows a node. Rises along `rising_axes`.
 [[nodiscard]] Correction fit_correction(const FitProblem& problem, std::span<const double> values,
                                         std::span<const std::size_t> rows);
 
 /// The nodes of an axis that lie around some sizes: all between the last at or below the least size and the first at or
 /// above the greatest.
 [[nodiscard]] std::vector<double> axis_around(const std::vector<double>& nodes, double least, double greatest);
+
+/// The same axis `d` alone, one node each of the others.
+[[nodiscard]] Correction along(const Correction& grid, std::size_t d);
 
 /// Nodes of each axis of a correction; those behind the last are empty.
 using CorrectionNodes = std::array<std::vector<double>, Correction::kMostAxes>;

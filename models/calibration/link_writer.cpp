@@ -30,21 +30,24 @@ std::string rate(double bytes_per_s) {
   return fmt::format("{} GB/s", number(bytes_per_s / kGB));
 }
 
+/// Rates and fixed times.
+void write_rates(Writer& w, const LinkSpec& link) {
+  w.figure(2, "read", rate(link.read_bytes_per_s.value), link.read_bytes_per_s.source);
+  w.figure(2, "write", rate(link.write_bytes_per_s.value), link.write_bytes_per_s.source);
+  if (link.both_ways_bytes_per_s.value > 0) {
+    w.figure(2, "both_ways", rate(link.both_ways_bytes_per_s.value), link.both_ways_bytes_per_s.source);
+  }
+  w.figure(2, "latency", time(link.latency_s.value), link.latency_s.source);
+  w.figure(2, "setup", time(link.setup_s.value), link.setup_s.source);
+}
+
 void write_host(Writer& w, const Calibration& calibration, const GpuSpec& gpu) {
   const LinkSpec& link = *calibration.host_link;
   w.line(1, "{}-host:", calibration.profile.name);
   w.line(2, "base: {}", gpu.host_link);
   w.line(2, "description: {}",
          quoted(fmt::format("{} between {} and host memory, copies as measured", gpu.host_link, gpu.name)));
-  if (link.read_bytes_per_s.value > 0) {
-    w.figure(2, "read", rate(link.read_bytes_per_s.value), link.read_bytes_per_s.source);
-    w.figure(2, "write", rate(link.write_bytes_per_s.value), link.write_bytes_per_s.source);
-    if (link.both_ways_bytes_per_s.value > 0) {
-      w.figure(2, "both_ways", rate(link.both_ways_bytes_per_s.value), link.both_ways_bytes_per_s.source);
-    }
-    w.figure(2, "latency", time(link.latency_s.value), link.latency_s.source);
-    w.figure(2, "setup", time(link.setup_s.value), link.setup_s.source);
-  }
+  if (link.read_bytes_per_s.value > 0) write_rates(w, link);
   if (!link.gathers.empty()) w.line(2, "gathers:");
   for (const GatherMethod& method : link.gathers) {
     w.line(3, "- name: {}", method.name);
@@ -53,15 +56,13 @@ void write_host(Writer& w, const Calibration& calibration, const GpuSpec& gpu) {
   }
 }
 
-void write_storage(Writer& w, const Calibration& calibration) {
-  const LinkSpec& drive = *calibration.storage;
-  w.line(1, "{}-storage:", calibration.profile.name);
-  w.line(2, "description: {}", quoted("a drive through its file system, past the page cache, as measured"));
-  w.line(2, "kind: storage");
-  w.figure(2, "read", rate(drive.read_bytes_per_s.value), drive.read_bytes_per_s.source);
-  w.figure(2, "write", rate(drive.write_bytes_per_s.value), drive.write_bytes_per_s.source);
-  w.figure(2, "latency", time(drive.latency_s.value), drive.latency_s.source);
-  w.figure(2, "setup", time(drive.setup_s.value), drive.setup_s.source);
+/// A link that is not on top of another one.
+void write_own(Writer& w, const Calibration& calibration, const char* suffix, const char* description, const char* kind,
+               const LinkSpec& link) {
+  w.line(1, "{}-{}:", calibration.profile.name, suffix);
+  w.line(2, "description: {}", quoted(description));
+  w.line(2, "kind: {}", kind);
+  write_rates(w, link);
 }
 
 }  // namespace
@@ -69,12 +70,21 @@ void write_storage(Writer& w, const Calibration& calibration) {
 std::string catalogue_yaml(const Calibration& calibration, const GpuSpec& gpu) {
   std::string text;
   if (has_profile(calibration.profile)) text += profile_yaml(calibration.profile);
-  if (calibration.collectives.empty() && !calibration.host_link && !calibration.storage) return text;
+  if (calibration.collectives.empty() && !calibration.host_link && !calibration.storage && !calibration.host_memory) {
+    return text;
+  }
   Writer w;
   w.line(0, "links:");
   if (!calibration.collectives.empty()) write_peers(w, calibration, gpu);
   if (calibration.host_link) write_host(w, calibration, gpu);
-  if (calibration.storage) write_storage(w, calibration);
+  if (calibration.storage) {
+    write_own(w, calibration, "storage", "a drive through its file system, past the page cache, as measured", "storage",
+              *calibration.storage);
+  }
+  if (calibration.host_memory) {
+    write_own(w, calibration, "memory", "host memory, as threads of the CPU read, write and copy it", "host",
+              *calibration.host_memory);
+  }
   return text + w.take();
 }
 

@@ -71,6 +71,7 @@ FitProblem moe_problem(std::vector<MoeSample> rows, NumberFormat weights, const 
   }
   problem.scale = 0.05;
   std::vector<MoeCall> calls;
+  std::vector<bool> warm;
   for (const MoeSample& row : rows) {
     problem.measured.push_back(row.seconds);
     MoeCall call{
@@ -86,12 +87,14 @@ FitProblem moe_problem(std::vector<MoeSample> rows, NumberFormat weights, const 
                                                          : "above 256",
                                           row.alpha > 0 ? ", power law" : "")});
     calls.push_back(std::move(call));
+    warm.push_back(row.warm);
   }
-  problem.predict = [calls = std::move(calls), weights, machine](
+  problem.predict = [calls = std::move(calls), warm = std::move(warm), weights, machine](
                         std::span<const double> values, const Correction& /*correction*/,
                         std::span<const std::size_t> which, std::span<double> seconds) {
     const MoeForm form = moe_form(weights, values);
-    for (std::size_t i = 0; i < which.size(); ++i) seconds[i] = form.time(calls[which[i]], machine, true).seconds;
+    for (std::size_t i = 0; i < which.size(); ++i)
+      seconds[i] = form.time(calls[which[i]], machine, warm[which[i]]).seconds;
   };
   return problem;
 }

@@ -84,6 +84,7 @@ void add_moe(const TableRow& row, const Shard& /*shard*/, Readings& into) {
                   gated(row.number(kHidden), row.number(kIntermediate), row.text(kVersion))};
   sample.tokens = row.number(kTokens);
   sample.alpha = alpha;
+  sample.warm = row.text(kFramework) != "kvsim";  // kvsim-calibrate flushes L2 before each run, others do not
   sample.seconds = row.number(kTime) * kMillisecond;
   if (row.text(kVersion) == kFormerVersion && sample.layer.expert_parallel > 1) {
     into.refused.push_back({row.origin(), "how this version's benchmark routes to one of several GPUs is not known"});

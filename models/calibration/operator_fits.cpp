@@ -32,6 +32,15 @@ struct DecodeValue {
   };
 };
 
+constexpr double kUsualHeadDim = 128;
+
+/// Heads of other widths than most models have are corrected by themselves where the rows are few.
+Correction by_head_dim(const Correction& grid) {
+  constexpr std::size_t kHeadDimAxis = 2;
+  const std::vector<double>& dims = grid.axes[kHeadDimAxis];
+  return dims == std::vector<double>{kUsualHeadDim} ? Correction{} : along(grid, kHeadDimAxis);
+}
+
 }  // namespace
 
 DecodeForm decode_form(const DecodeKind& kind, std::span<const double> values) {
@@ -108,9 +117,11 @@ FitProblem decode_problem(std::vector<DecodeSample> rows, const DecodeKind& kind
     problem.sizes.push_back(
         {row.requests * row.shape.kv_heads, row.kv_length, row.shape.head_dim, row.shape.heads / row.shape.kv_heads});
   }
-  if (!kind.latent)
+  if (!kind.latent) {
     problem.grid = grid_around({{{1, 16, 128, 2048}, {16, 128, 1024, 8192, 65536}, {64, 128, 256, 512}, {1, 4, 32}}},
                                problem.sizes);
+    problem.sparse_grid = by_head_dim(problem.grid);
+  }
   problem.predict = [rows = std::move(rows), kind, machine](
                         std::span<const double> values, const Correction& correction,
                         std::span<const std::size_t> which, std::span<double> seconds) {
@@ -331,6 +342,7 @@ FitProblem tiled_problem(std::vector<TiledSample> rows, const TiledKind& kind, c
   if (!kind.mixed && !kind.latent) {
     problem.grid =
         grid_around({{{1, 16, 128, 2048}, {16, 128, 512, 2048, 8192}, {64, 128, 256, 512}, {1, 4, 32}}}, problem.sizes);
+    problem.sparse_grid = by_head_dim(problem.grid);
   }
   problem.rising_axes = 1;  // more prompts never take less
   problem.spread_starts = 8;

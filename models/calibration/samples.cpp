@@ -132,12 +132,13 @@ void add_collective(const TableRow& row, Collective operation, const char* libra
 }
 
 void add_nccl(const TableRow& row, const Shard& /*shard*/, Readings& into) {
-  constexpr std::array<std::pair<std::string_view, Collective>, 4> kOperations{
+  constexpr std::array<std::pair<std::string_view, Collective>, 5> kOperations{
       {{"all_reduce", Collective::all_reduce},
        {"all_gather", Collective::all_gather},
        {"reduce_scatter", Collective::reduce_scatter},
-       {"alltoall", Collective::all_to_all}}};
-  if (row.text(Messages::kKind) != "half") return;
+       {"alltoall", Collective::all_to_all},
+       {"all_to_all", Collective::all_to_all}}};
+  if (row.text(Messages::kKind) != "half" && row.text(Messages::kKind) != "bfloat16") return;
   // The framework column of these tables names who collected them; the kernel is NCCL's under every framework.
   for (const auto& [name, operation] : kOperations) {
     if (row.text(Messages::kOperation) == name) add_collective(row, operation, "nccl", into);
@@ -235,6 +236,7 @@ std::span<const TableKind> kernel_tables() {
       TableKind{"top k", kTopKColumns, {}, false, add_top_k},
       TableKind{"quantising", kQuantiseColumns, {}, false, add_quantise},
       TableKind{"reads and writes of storage", kStorageColumns, {}, false, add_storage},
+      TableKind{"host memory", kHostMemoryColumns, {}, false, add_host_memory},
       TableKind{"states of the GPU during benchmarks", kStateColumns, {}, false, add_state},
       TableKind{"launches", kLaunchColumns, {}, false, add_launch},
       TableKind{"kernels and copies at once", kInterferenceColumns, {}, false, add_interference}};

@@ -133,6 +133,7 @@ struct MoeSample {
   ExpertLayer layer;
   double tokens = 0;  ///< of all GPUs of an expert-parallel group together
   double alpha = 0;   ///< routed by that power law; 0: evenly
+  bool warm = true;   ///< weights that fit L2 are there from the run before
   double seconds = 0;
 };
 

@@ -84,6 +84,8 @@ inline constexpr std::array<std::string_view, 7> kQuantiseColumns{"gpu",        
                                                                   "bytes_full", "bytes_packed", "measured_ms"};
 inline constexpr std::array<std::string_view, 6> kStorageColumns{"gpu",     "version", "storage_operation",
                                                                  "threads", "bytes",   "measured_ms"};
+inline constexpr std::array<std::string_view, 6> kHostMemoryColumns{"gpu",     "version", "host_memory_operation",
+                                                                    "threads", "bytes",   "measured_ms"};
 inline constexpr std::array<std::string_view, 8> kStateColumns{"gpu",          "version",           "benchmark",
                                                                "sm_clock_mhz", "most_sm_clock_mhz", "throttled_share",
                                                                "throttled_by", "other_processes"};
@@ -100,6 +102,7 @@ void add_gather(const TableRow& row, const Shard& shard, Readings& into);
 void add_top_k(const TableRow& row, const Shard& shard, Readings& into);
 void add_quantise(const TableRow& row, const Shard& shard, Readings& into);
 void add_storage(const TableRow& row, const Shard& shard, Readings& into);
+void add_host_memory(const TableRow& row, const Shard& shard, Readings& into);
 void add_state(const TableRow& row, const Shard& shard, Readings& into);
 void add_launch(const TableRow& row, const Shard& shard, Readings& into);
 void add_interference(const TableRow& row, const Shard& shard, Readings& into);

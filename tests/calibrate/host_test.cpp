@@ -113,6 +113,12 @@ TEST(CsvFile, SortsNumbersByValueAndQuotesCommas) {
   EXPECT_THROW(file.add(CsvRow(1)), std::logic_error);
 }
 
+TEST(CsvFile, ARowMayBeginWithAnEmptyCell) {
+  CsvFile file({"gpu", "size"});
+  file.add(CsvRow("", 10));
+  EXPECT_EQ("gpu,size\n,10\n", file.text(true)) << "of a run without a GPU";
+}
+
 TEST(CsvRow, ASpreadIsFourCells) {
   EXPECT_EQ((std::vector<std::string>{"2", "1", "3", "7"}), CsvRow(Spread{2, 1, 3, 7}).cells());
 }

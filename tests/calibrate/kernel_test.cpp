@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/calibrate/emulator.h"
+#include "tools/calibrate/host/plan.h"
 #include "tools/calibrate/host/reference.h"
 #include "tools/calibrate/kernels/kv_format.h"
 #include "tools/calibrate/kernels/quantised.h"
@@ -40,20 +41,25 @@ template <class Format>
 void expect_each_element_once() {
   std::set<int> keys, values;
   for (int quad = 0; quad < 4; ++quad) {
-    for (int pair = 0; pair < kKeyPairs; ++pair) keys.insert(Format::key_element(quad, pair));
+    for (int pair = 0; pair < Format::kKeyPairs; ++pair) keys.insert(Format::key_element(quad, pair));
   }
   for (int group = 0; group < 8; ++group) {
-    for (int pair = 0; pair < kValuePairs; ++pair) values.insert(Format::value_element(group, pair));
+    for (int pair = 0; pair < Format::kValuePairs; ++pair) values.insert(Format::value_element(group, pair));
   }
-  EXPECT_EQ(64U, keys.size()) << "64 pairs of neighbours are a head";
-  EXPECT_EQ(64U, values.size());
-  EXPECT_EQ(126, *keys.rbegin());
-  EXPECT_EQ(126, *values.rbegin());
+  constexpr int kKeyDim = Format::kKeyDim, kPart = Format::kPart;
+  EXPECT_EQ(kKeyDim / 2, static_cast<int>(keys.size())) << "pairs of neighbours";
+  EXPECT_EQ(kPart / 2, static_cast<int>(values.size()));
+  EXPECT_EQ(kKeyDim - 2, *keys.rbegin());
+  EXPECT_EQ(kPart - 2, *values.rbegin());
 }
 
 TEST(KvFormat, LanesShareOutEveryElementOnce) {
-  expect_each_element_once<Bf16Format>();
-  expect_each_element_once<Fp8Format>();
+  expect_each_element_once<FloatFormat<16, 64>>();
+  expect_each_element_once<FloatFormat<16, 128>>();
+  expect_each_element_once<FloatFormat<16, 256>>();
+  expect_each_element_once<FloatFormat<8, 64>>();
+  expect_each_element_once<FloatFormat<8, 128>>();
+  expect_each_element_once<FloatFormat<8, 256>>();
   expect_each_element_once<QuantisedFormat<4>>();
   expect_each_element_once<QuantisedFormat<2>>();
   expect_each_element_once<QuantisedFormat<1>>();
@@ -126,6 +132,62 @@ TEST(Quantise, KeysByChannelKeepAWideChannelFromTheOthers) {
   expect_channels_reach_the_nearest_level<1>();
 }
 
+TEST(GroupedProduct, IsEachExpertsProductOfTheRowsSentToIt) {
+  // Five tokens, two of six experts each, of which one GPU of two holds three: 64 inputs and 48 gated outputs.
+  constexpr int kHidden = 64, kInner = 48;
+  const ExpertCase c{{kHidden, kInner, 2, 6, 1, 2}, 5};
+  const Routing routing = route_evenly(c);
+  ASSERT_EQ(routing.sources.size(), 5U);
+  struct alignas(16) Line {
+    Bf16 element[8];
+  };
+  const auto random = [](std::uint64_t seed, std::size_t count) {
+    std::vector<Line> lines(count / 8);
+    for (std::size_t i = 0; i < count; ++i) lines[i / 8].element[i % 8] = to_bf16(random_value(seed, i) / 8);
+    return lines;
+  };
+  const auto tokens = random(1, 5 * kHidden), up = random(2, 3 * 2 * kInner * kHidden);
+  const auto at = [](const std::vector<Line>& lines, std::size_t i) { return from_bf16(lines[i / 8].element[i % 8]); };
+  for (const bool gated : {true, false}) {
+    constexpr int kColumns = 2 * kInner;
+    const std::size_t written = gated ? kInner : kColumns;
+    std::vector<Bf16> output(routing.sources.size() * written + 1, 0x7fff);
+    const ExpertArgs args{tokens[0].element,    up[0].element, output.data(), routing.sources.data(),
+                          routing.tiles.data(), kColumns,      kHidden};
+    const test::Grid grid{static_cast<int>(routing.tiles.size()), 1, 1, kExpertThreads};
+    for (const int row_tiles : {1, 4}) {
+      std::fill(output.begin(), output.end(), Bf16{0x7fff});
+      test::run_kernel(grid, [&] {
+        if (gated)
+          row_tiles == 1 ? grouped_product<1, true>(args) : grouped_product<4, true>(args);
+        else
+          row_tiles == 1 ? grouped_product<1, false>(args) : grouped_product<4, false>(args);
+      });
+      for (const ExpertTile& tile : routing.tiles) {
+        for (int r = 0; r < tile.rows; ++r) {
+          const auto row = static_cast<std::size_t>(tile.first + r);
+          const auto token = static_cast<std::size_t>(routing.sources[row]);
+          std::vector<double> sums(kColumns, 0.0), expected(written);
+          for (std::size_t j = 0; j < sums.size(); ++j) {
+            const std::size_t weight = (static_cast<std::size_t>(tile.expert) * kColumns + j) * kHidden;
+            for (std::size_t k = 0; k < kHidden; ++k) {
+              sums[j] += static_cast<double>(at(tokens, token * kHidden + k)) * static_cast<double>(at(up, weight + k));
+            }
+          }
+          for (std::size_t j = 0; j < written; ++j) {
+            const double gate = sums[gated ? 2 * j : j];
+            expected[j] = gated ? gate / (1 + std::exp(-gate)) * sums[2 * j + 1] : gate;
+          }
+          std::vector<float> got(written);
+          for (std::size_t j = 0; j < written; ++j) got[j] = from_bf16(output[row * written + j]);
+          EXPECT_EQ("", compare_row(got, expected, 0.01)) << "expert " << tile.expert << ", row " << row;
+        }
+      }
+      EXPECT_EQ(output.back(), 0x7fff) << "nothing is written behind the rows";
+    }
+  }
+}
+
 void expect_topk(const std::vector<float>& scores, int k) {
   std::vector<int> indices(static_cast<std::size_t>(k), -1);
   test::run_kernel({1, 1, 1, 64}, [&] { topk(scores.data(), indices.data(), static_cast<int>(scores.size()), k); });
@@ -194,7 +256,7 @@ TEST(ReferenceAttention, AveragesByTheSoftmaxOfScaledScores) {
   const auto key = [](std::int64_t t, std::span<float> v) { std::fill(v.begin(), v.end(), t == 0 ? 1.0F : 0.0F); };
   const auto value = [](std::int64_t t, std::span<float> v) { std::fill(v.begin(), v.end(), t == 0 ? 1.0F : 3.0F); };
   const double e = std::exp(1.0);
-  EXPECT_NEAR((e + 3) / (e + 1), reference_attention(query, 2, key, value)[0], 1e-12);
+  EXPECT_NEAR((e + 3) / (e + 1), reference_attention(query, 2, key, value, 4)[0], 1e-12);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include "models/kernels/moe_form.h"
 #include "models/schema/error.h"
 #include "tools/calibrate/host/plan.h"
 #include "tools/calibrate/host/replay.h"
@@ -52,7 +53,7 @@ TEST(Shapes, AnUnknownModelIsToldTheNearest) {
 TEST(Plan, QuickIsAPartOfTheWhole) {
   const auto models = catalogue_models({});
   EXPECT_LT(linear_cases(models, true, true).size() * 20, linear_cases(models, true, false).size());
-  for (const auto cases : {decode_cases, uneven_cases, verify_cases, quantised_cases, prefill_cases}) {
+  for (const auto cases : {decode_cases, uneven_cases, verify_cases, quantised_cases, prefill_cases, latent_cases}) {
     EXPECT_FALSE(cases(models, true).empty());
     EXPECT_LT(cases(models, true).size() * 2, cases(models, false).size());
   }
@@ -65,6 +66,27 @@ TEST(Plan, Fp8IsPlannedOnlyWhereTheDeviceHasIt) {
   const auto with = linear_cases(models, true, false);
   EXPECT_EQ(0, std::count_if(without.begin(), without.end(), fp8));
   EXPECT_EQ(static_cast<std::ptrdiff_t>(without.size()), std::count_if(with.begin(), with.end(), fp8));
+}
+
+TEST(RouteEvenly, EveryPairOfTheGpusExpertsIsInOneTile) {
+  // The form's own account of as many tokens: reached experts, and tokens of each.
+  for (const std::int64_t tokens : {1, 3, 64, 4096}) {
+    const ExpertCase c{{7168, 2048, 8, 256, 1, 8}, tokens};
+    const Routing routing = route_evenly(c);
+    const models::ExpertLayer layer{7168, 2048, 8, 256, 1, 8};
+    const auto groups = models::routed_evenly(layer, static_cast<double>(tokens));
+    std::set<int> reached;
+    int rows = 0;
+    for (const ExpertTile& tile : routing.tiles) {
+      reached.insert(tile.expert);
+      EXPECT_EQ(tile.first, rows);
+      EXPECT_LE(tile.rows, 16 * routing.row_tiles);
+      rows += tile.rows;
+    }
+    EXPECT_EQ(static_cast<double>(reached.size()), groups.front().experts) << tokens;
+    EXPECT_EQ(rows, static_cast<int>(routing.sources.size()));
+    EXPECT_EQ(rows, static_cast<int>(groups.front().experts * groups.front().tokens)) << tokens;
+  }
 }
 
 TEST(LengthsOf, KeepTheirMean) {
@@ -88,11 +110,11 @@ TEST(AttentionCase, BytesAreThoseOfWholeVectorsAndScales) {
   c.batch = 2;
   c.kv_len = 100;  // 7 pages each
   EXPECT_EQ(14, pages_of(c));
-  EXPECT_EQ(14 * 16 * 8 * 256, pool_bytes(c));
+  EXPECT_EQ(14 * 16 * 8 * 256, key_pool_bytes(c));
   EXPECT_EQ(0, key_scale_bytes(c));
   EXPECT_EQ(2 * 200 * 8 * 256, kv_bytes_read(c));
   c.kv_bits = 4;
-  EXPECT_EQ(14 * 16 * 8 * 64, pool_bytes(c));
+  EXPECT_EQ(14 * 16 * 8 * 64, key_pool_bytes(c));
   EXPECT_EQ(14 * 16 * 8 * 8, key_scale_bytes(c));
   EXPECT_EQ(2 * 200 * 8 * 72, kv_bytes_read(c));  // 64 B and two scales of 4 B
   c.keys_by_channel = true;

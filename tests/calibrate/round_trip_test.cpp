@@ -3,127 +3,36 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 #include <vector>
 
-#include "models/calibration/calibrate.h"
 #include "models/calibration/replay_files.h"
 #include "models/catalogue/catalogue.h"
 #include "models/kernels/step_time.h"
-#include "models/schema/yaml.h"
 #include "planner/experiment.h"
 #include "planner/plan/scenario_plan.h"
 #include "planner/replay/replay.h"
+#include "tests/calibrate/planted_device.h"
 #include "tests/support/small_scenario.h"
 #include "tools/calibrate/host/output.h"
 #include "tools/calibrate/host/plan.h"
 #include "tools/calibrate/host/replay.h"
-#include "tools/calibrate/kernels/quantised.h"
 
 namespace kvsim::calibrate::KVSIM_FILE {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr const char* kGpu = "NVIDIA H100 80GB HBM3";
-constexpr const char* kVersion = "0.0.0";
-constexpr double kBandwidth = 3350e9;
-constexpr double kFlops = 989e12;
-
-/// In seconds, without a launch.
-struct FakeDevice {
-  static double linear(double m, double n, double k) {
-    const double bytes = 2 * (n * k + m * k + m * n);
-    return 3e-6 + std::max(bytes / (0.88 * kBandwidth), 2 * m * n * k / (0.65 * kFlops));
-  }
-  static double attention(double kv_bytes) { return 9e-6 + kv_bytes / (0.85 * kBandwidth); }
-  static double prefill(double heads, double tokens) {
-    return 9e-6 + 2 * heads * kHeadDim * tokens * tokens / (0.5 * kFlops);
-  }
-  /// Attention of several query tokens: the KV is read once, or arithmetic takes longer; all of it so many times
-  /// slower.
-  static double verify(double kv_bytes, double rows, double kv, double slower) {
-    return 9e-6 + slower * std::max(kv_bytes / (0.85 * kBandwidth), 4 * rows * kHeadDim * kv / (0.45 * kFlops));
-  }
-  static double copy(double bytes) { return 4e-6 + bytes / 50e9; }
-};
-
-constexpr double kEvents = 2e-6, kAlone = 5e-6, kInGraph = 1e-6;
-
-/// As the calibrator times one kernel.
-Spread kernel(double seconds) {
-  const double ms = (seconds + kAlone - kInGraph) * 1e3;
-  return {ms, ms, ms, 9};
-}
-Spread plain(double seconds) {
-  return {seconds * 1e3, seconds * 1e3, seconds * 1e3, 9};
-}
-
-std::vector<std::string> with(std::vector<std::string> columns, std::vector<std::string> more = {}) {
-  columns.insert(columns.end(), {"measured_ms", "p10_ms", "p90_ms", "repeats"});
-  columns.insert(columns.end(), more.begin(), more.end());
-  return columns;
-}
-
-class RoundTrip : public ::testing::Test {
+class RoundTrip : public PlantedDevice {
  protected:
-  RoundTrip()
-      : path_(fs::path(::testing::TempDir()) / "kvsim-round-trip"),
-        models_(catalogue_models(std::vector<std::string>{"llama-3.1-8b"})) {
-    fs::remove_all(path_);
-    const OutputFolder folder(path_.string(), false);
-    folder.write("linear.csv", linear());
+  RoundTrip() {
+    const OutputFolder folder(path_.string(), true);
+    folder.write("linear.csv", linear(models_));
     folder.write("decode_attention.csv", attention(decode_cases(models_, false), false));
     folder.write("quantised_attention.csv", attention(quantised_cases(models_, false), true));
-    folder.write("prefill_attention.csv", prefill());
+    folder.write("prefill_attention.csv", prefill(models_));
     folder.write("verify_attention.csv", verify(1));
     folder.write("launch.csv", launch());
     folder.write("transfer.csv", transfer());
     folder.write("replay.csv", replay());
     folder.write("replay.yaml", replay_yaml(size_, parameters_, 12, 12));
-  }
-  ~RoundTrip() override { fs::remove_all(path_); }
-
-  std::string linear() const {
-    CsvFile file(with({"gpu", "framework", "version", "kernel", "dtype", "m_tokens", "n", "k"}));
-    for (const LinearCase& c : linear_cases(models_, false, false)) {
-      const auto m = static_cast<double>(c.tokens);
-      file.add(CsvRow(kGpu, "kvsim", kVersion, "x", "bfloat16", c.tokens, c.shape.n, c.shape.k,
-                      kernel(FakeDevice::linear(m, static_cast<double>(c.shape.n), static_cast<double>(c.shape.k)))));
-    }
-    return file.text(true);
-  }
-
-  static std::string attention(const std::vector<AttentionCase>& cases, bool low_bits) {
-    const std::vector<std::string> columns{"gpu",          "framework", "version",  "kernel", "num_heads",
-                                           "num_kv_heads", "head_dim",  "kv_dtype", "batch",  "kv_len"};
-    CsvFile file(low_bits ? with(columns, {"kv_bits", "group", "kv_bytes_read", "key_scales"}) : with(columns));
-    for (const AttentionCase& c : cases) {
-      if (c.kv_bits == 8) continue;  // fitted like bf16, and again as long
-      const auto bytes = static_cast<double>(kv_bytes_read(c));
-      const double factor = c.kv_bits >= 8 ? 1 : 1.3;
-      CsvRow row(kGpu, "kvsim", kVersion, "x", c.shape.heads, c.shape.kv_heads, kHeadDim, kv_dtype_of(c), c.batch,
-                 c.kv_len, kernel(FakeDevice::attention(factor * bytes)));
-      if (low_bits) {
-        row.add(c.kv_bits);
-        row.add(c.kv_bits >= 8 ? 0 : kGroup);
-        row.add(kv_bytes_read(c));
-        row.add(key_scales_of(c));
-      }
-      file.add(row);
-    }
-    return file.text(true);
-  }
-
-  std::string prefill() const {
-    CsvFile file(with({"gpu", "framework", "version", "kernel", "num_heads", "num_kv_heads", "head_dim", "kv_dtype",
-                       "batch", "seq_len"}));
-    for (const AttentionCase& c : prefill_cases(models_, false)) {
-      if (c.kv_bits == 8) continue;
-      file.add(CsvRow(kGpu, "kvsim", kVersion, "x", c.shape.heads, c.shape.kv_heads, kHeadDim, kv_dtype_of(c), c.batch,
-                      c.kv_len, kernel(FakeDevice::prefill(c.batch * c.shape.heads, c.kv_len))));
-    }
-    return file.text(true);
   }
 
   std::string verify(double slower) const {
@@ -140,14 +49,6 @@ class RoundTrip : public ::testing::Test {
       row.add(c.query_tokens);
       file.add(row);
     }
-    return file.text(true);
-  }
-
-  static std::string launch() {
-    CsvFile file(with({"gpu", "version", "what", "launches"}));
-    file.add(CsvRow(kGpu, kVersion, "event_pair", 0, plain(kEvents)));
-    file.add(CsvRow(kGpu, kVersion, "kernel_alone", 1, plain(kAlone)));
-    file.add(CsvRow(kGpu, kVersion, "kernel_in_graph", 500, plain(kInGraph)));
     return file.text(true);
   }
 
@@ -213,35 +114,14 @@ class RoundTrip : public ::testing::Test {
     return file.text(false);
   }
 
-  [[nodiscard]] std::string file(const char* name) const { return (path_ / name).string(); }
-
-  /// `catalogue` with the profile "fake" and the link "fake-host", fitted to the folder as it is.
-  models::Calibration fit_into(models::Catalogue& catalogue) const {
-    models::Readings readings;
-    for (const std::string& csv : models::csv_files(path_.string())) {
-      models::read_samples(csv, nullptr, false, readings);
-    }
-    EXPECT_EQ(readings.ignored, std::vector<std::string>{file("replay.csv")});
-    models::CalibrationOptions options;
-    options.profile = "fake";
-    options.leave_out_shapes = options.leave_out_models = options.other_machines = false;
-    const models::GpuSpec gpu = catalogue.gpu("h100-sxm");
-    models::Calibration fitted = models::calibrate(readings, gpu, {}, {}, options);
-    EXPECT_TRUE(fitted.refused.empty());
-    const schema::ConfigNode document = schema::read_yaml(models::catalogue_yaml(fitted, gpu), "fitted");
-    catalogue.add({&document, 1});
-    return fitted;
-  }
-
-  fs::path path_;
-  std::vector<models::LlmSpec> models_;
+  std::vector<models::LlmSpec> models_ = catalogue_models(std::vector<std::string>{"llama-3.1-8b"});
   ReplayParameters parameters_{};
   ReplaySize size_ = replay_size(models_, true);
 };
 
 TEST_F(RoundTrip, WhatWasFittedRedoesTheReplay) {
   models::Catalogue catalogue = models::Catalogue::built_in();
-  fit_into(catalogue);
+  fit_into(catalogue, {file("replay.csv")});
   const models::GpuSpec gpu = catalogue.gpu("h100-sxm");
 
   const models::ReplayRun run = models::read_replay_run(file("replay.yaml"));
@@ -278,7 +158,7 @@ TEST_F(RoundTrip, VerificationFiveTimesSlowerReachesThePlanAndTheSimulator) {
   const auto answer = [&](double slower) {
     OutputFolder(path_.string(), true).write("verify_attention.csv", verify(slower));
     models::Catalogue catalogue = models::Catalogue::built_in();
-    fit_into(catalogue);
+    fit_into(catalogue, {file("replay.csv")});
     scenario::Scenario s = testing::small_scenario({"workload.requests=20", "workload.output=60 tokens"});
     s.serving.cluster.profile = catalogue.profile("fake");
     Answer a;

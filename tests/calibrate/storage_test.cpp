@@ -1,4 +1,4 @@
-// The benchmark that needs no GPU, and what a run would do, said without one.
+// The benchmarks that need no GPU, and what a run would do, said without one.
 #include "tools/calibrate/host/storage.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "tools/calibrate/host/dry_run.h"
+#include "tools/calibrate/host/host_memory.h"
 #include "tools/calibrate/host/plan.h"
 #include "tools/calibrate/host/shapes.h"
 
@@ -34,10 +35,21 @@ TEST_F(Storage, BlocksAreReadAndWrittenByManyAtOnceAndChecked) {
 }
 
 TEST_F(Storage, ATableHasEveryCaseWithinItsBudget) {
-  const StorageResult result = measure_storage(folder_, true, 0, 7, "h100", "0.1.0");
+  const HostTable result = measure_storage(folder_, true, 0, 7, "h100", "0.1.0");
   EXPECT_TRUE(result.file.empty());
   EXPECT_NE(result.note.find("of 28 cases left out after 0 s"), std::string::npos) << result.note;
   EXPECT_THROW(StorageFile(folder_ / "nowhere", 1 << 24, 7), std::runtime_error);
+}
+
+TEST(HostMemory, IsReadWrittenAndCopiedByManyAtOnceAndChecked) {
+  for (const MemoryAccess access : {MemoryAccess::read, MemoryAccess::write, MemoryAccess::copy}) {
+    const Spread spread = time_host_memory({access, 65536, 3}, std::int64_t{1} << 20, 7);
+    EXPECT_GT(spread.median, 0) << name_of(access);
+    EXPECT_GE(spread.repeats, 5U);
+  }
+  const HostTable none = measure_host_memory(true, 0, 7, "", "0.1.0");
+  EXPECT_TRUE(none.file.empty());
+  EXPECT_NE(none.note.find("cases left out after 0 s"), std::string::npos) << none.note;
 }
 
 TEST(DryRun, SaysForEachBenchmarkWhatItWouldDo) {

@@ -499,6 +499,33 @@ TEST_F(Tables, OfStorage) {
       (std::vector<int>{3, 4, 5}));
 }
 
+TEST_F(Tables, OfHostMemory) {
+  EXPECT_EQ(refused("gpu,version,host_memory_operation,threads,bytes,measured_ms",
+                    {",1,copy,8,65536,0.09", ",1,move,1,65536,0.09", ",1,write,0.5,65536,0.09"}),
+            (std::vector<int>{3, 4}));
+}
+
+TEST_F(Tables, OfCollectivesInBf16AsInHalf) {
+  const char* const columns = "version,device,op_name,nccl_dtype,num_gpus,message_size,latency";
+  EXPECT_TRUE(refused(columns, {"2.27.3,h100,all_to_all,bfloat16,4,4096,0.02"}).empty());
+  ASSERT_EQ(readings_.samples.collectives.size(), 1U);
+  EXPECT_EQ(readings_.samples.collectives[0].operation, Collective::all_to_all);
+  EXPECT_EQ(readings_.samples.collectives[0].bytes, 8192);
+}
+
+TEST_F(Tables, OfExpertsAreColdWhereL2IsFlushed) {
+  const char* const columns =
+      "gpu,framework,version,kernel,dtype,m_tokens,hidden,intermediate,top_k,experts,moe_tp,moe_ep,distribution,"
+      "measured_ms";
+  for (const bool ours : {true, false}) {
+    const std::string row =
+        std::string("h100,") + (ours ? "kvsim" : "vllm") + ",1,x,bfloat16,8,2048,768,8,128,1,1,balanced,1";
+    EXPECT_TRUE(refused(columns, {row}).empty());
+    ASSERT_EQ(readings_.samples.moe.size(), 1U);
+    EXPECT_EQ(readings_.samples.moe[0].warm, !ours);
+  }
+}
+
 TEST_F(Tables, OfTheStateOfTheGpu) {
   EXPECT_EQ(refused("gpu,version,benchmark,sm_clock_mhz,most_sm_clock_mhz,throttled_share,throttled_by,other_processes",
                     {"h100,1,linear,1410,1980,0.25,power cap+heat,1", "h100,1,topk,1410,1980,1.5,heat,0"}),

@@ -22,12 +22,8 @@ CsvFile run(Session& session, const std::string& name, const std::vector<Attenti
   session.run_cases(name, cases, [&](const AttentionCase& c) {
     Spread spread;
     if (!runner.measure(c, spread)) return false;
-    const std::vector<int> lengths = lengths_of(c);
-    const int longest = *std::max_element(lengths.begin(), lengths.end());
-    const AttentionCut cut = cut_for(session.device, c.query_tokens * (c.shape.heads / c.shape.kv_heads),
-                                     c.shape.kv_heads, c.batch, longest);
-    CsvRow row(session.gpu, "kvsim", session.version, kernel_name(c, cut), c.shape.heads, c.shape.kv_heads, kHeadDim,
-               kv_dtype_of(c), c.batch, c.kv_len, spread);
+    CsvRow row(session.gpu, "kvsim", session.version, kernel_name(session.device, c), c.shape.heads, c.shape.kv_heads,
+               c.shape.head_dim, kv_dtype_of(c), c.batch, c.kv_len, spread);
     add_more(row, c);
     file.add(row);
     return true;
@@ -71,6 +67,22 @@ CsvFile bench_quantised_attention(Session& session) {
 CsvFile bench_prefill_attention(Session& session) {
   return run(session, "prefill_attention", prefill_cases(session.models, session.arguments.quick), "seq_len", {},
              nothing_more);
+}
+
+CsvFile bench_latent_attention(Session& session) {
+  CsvFile file(with_spread({"gpu", "framework", "version", "kernel", "phase", "num_heads", "attention_dtype",
+                            "kv_dtype", "batch", "length"}));
+  AttentionRunner runner(session);
+  session.run_cases("latent_attention", latent_cases(session.models, session.arguments.quick),
+                    [&](const AttentionCase& c) {
+                      Spread spread;
+                      if (!runner.measure(c, spread)) return false;
+                      file.add(CsvRow(session.gpu, "kvsim", session.version, kernel_name(session.device, c),
+                                      shares_pool(c) ? "decode" : "prefill", c.shape.heads, "bfloat16", kv_dtype_of(c),
+                                      c.batch, c.kv_len, spread));
+                      return true;
+                    });
+  return file;
 }
 
 }  // namespace kvsim::calibrate

@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "tools/calibrate/cuda/handles.h"
-#include "tools/calibrate/kernels/attention.h"
+#include "tools/calibrate/kernels/latent_attention.h"
 
 namespace kvsim::calibrate {
 namespace {
@@ -33,6 +33,37 @@ void launch_decode(const AttentionArgs& args, const AttentionCut& cut, dim3 grid
 }
 
 template <int kBits>
+void launch_wide(const AttentionArgs& args, const AttentionCut& cut, int head_dim, dim3 grid, cudaStream_t stream) {
+  switch (head_dim) {
+    case 64:
+      return launch<FloatFormat<kBits, 64>>(args, cut, grid, stream);
+    case 128:
+      return launch<FloatFormat<kBits, 128>>(args, cut, grid, stream);
+    case 256:
+      return launch<FloatFormat<kBits, 256>>(args, cut, grid, stream);
+    default:
+      throw std::invalid_argument("attention: no kernel for heads of this width");
+  }
+}
+
+void launch_latent(const AttentionArgs& args, const AttentionCut& cut, dim3 grid, cudaStream_t stream) {
+  if (cut.row_warps == 1) {
+    latent_attention<LatentFormat, 1><<<grid, kAttentionThreads, 0, stream>>>(args);
+  } else {
+    latent_attention<LatentFormat, kLatentRowWarps><<<grid, kAttentionThreads, 0, stream>>>(args);
+  }
+  check_launch();
+}
+
+void launch_bf16(const AttentionArgs& args, const AttentionCut& cut, int head_dim, dim3 grid, cudaStream_t stream) {
+  if (head_dim == kLatentKeyDim) return launch_latent(args, cut, grid, stream);
+  if (head_dim == kExpandedKeyDim) {
+    return launch<FloatFormat<16, kExpandedKeyDim, kExpandedValueDim>>(args, cut, grid, stream);
+  }
+  launch_wide<16>(args, cut, head_dim, grid, stream);
+}
+
+template <int kBits>
 void launch_bits(const AttentionArgs& args, const AttentionCut& cut, bool by_channel, dim3 grid, cudaStream_t stream) {
   if (by_channel) {
     launch_decode<ChannelFormat<kBits>>(args, cut, grid, stream);
@@ -58,16 +89,16 @@ void launch_attention(const AttentionArgs& args, const AttentionCut& cut, int se
       launch_bits<1>(args, cut, kv.keys_by_channel, grid, stream);
       break;
     case 8:
-      launch<Fp8Format>(args, cut, grid, stream);
+      launch_wide<8>(args, cut, kv.head_dim, grid, stream);
       break;
     default:
-      launch<Bf16Format>(args, cut, grid, stream);
+      launch_bf16(args, cut, kv.head_dim, grid, stream);
       break;
   }
   if (cut.chunks == 1) return;
   const int rows = args.query_tokens * (args.heads / args.kv_heads);
   const dim3 all(static_cast<unsigned>(rows), static_cast<unsigned>(args.kv_heads), static_cast<unsigned>(sequences));
-  combine_attention<0><<<all, kHeadDim, 0, stream>>>(args);
+  combine_attention<0><<<all, static_cast<unsigned>(kv.value_dim), 0, stream>>>(args);
   check_launch();
 }
 

@@ -5,23 +5,38 @@
 
 #include "tools/calibrate/cuda/kernels.h"
 #include "tools/calibrate/host/reference.h"
+#include "tools/calibrate/kernels/latent_attention.h"
 #include "tools/calibrate/kernels/random_data.h"
 
 namespace kvsim::calibrate {
-float attention_scale() {
-  return static_cast<float>(std::log2(std::exp(1.0)) / std::sqrt(static_cast<double>(kHeadDim)));
+float attention_scale(int head_dim) {
+  return static_cast<float>(std::log2(std::exp(1.0)) / std::sqrt(static_cast<double>(head_dim)));
 }
 
-AttentionCut cut_for(const cudaDeviceProp& device, int rows, int kv_heads, int sequences, int longest) {
+AttentionCut cut_for(const cudaDeviceProp& device, int rows, int kv_heads, int sequences, int longest,
+                     int most_row_warps) {
   constexpr int kBlocksEach = 4;
-  return cut_attention(rows, kv_heads, sequences, longest, kBlocksEach * device.multiProcessorCount);
+  return cut_attention(rows, kv_heads, sequences, longest, kBlocksEach * device.multiProcessorCount, most_row_warps);
 }
+
+namespace {
+
+/// The cut of a case.
+AttentionCut cut_of(const cudaDeviceProp& device, const AttentionCase& c) {
+  const std::vector<int> lengths = lengths_of(c);
+  return cut_for(device, c.query_tokens * (c.shape.heads / c.shape.kv_heads), c.shape.kv_heads, c.batch,
+                 *std::max_element(lengths.begin(), lengths.end()), shares_pool(c) ? kLatentRowWarps : kAttentionWarps);
+}
+
+}  // namespace
 
 bool RandomPools::prepare(const AttentionCase& c) {
-  const auto bytes = static_cast<std::size_t>(pool_bytes(c));
+  const auto key_bytes = static_cast<std::size_t>(key_pool_bytes(c));
+  const auto value_bytes = static_cast<std::size_t>(value_pool_bytes(c));
   const auto key_scales = static_cast<std::size_t>(key_scale_bytes(c)) / sizeof(std::uint32_t);
   const auto value_scales = static_cast<std::size_t>(value_scale_bytes(c)) / sizeof(std::uint32_t);
-  const bool fits = keys_.size() >= bytes && key_scales_.size() >= key_scales && value_scales_.size() >= value_scales;
+  const bool fits = keys_.size() >= key_bytes && values_.size() >= value_bytes && key_scales_.size() >= key_scales &&
+                    value_scales_.size() >= value_scales;
   if (fits && bits_ == c.kv_bits && by_channel_ == c.keys_by_channel) return true;
   if (!fits) {
     keys_ = {};  // what is there may have to go first
@@ -29,9 +44,10 @@ bool RandomPools::prepare(const AttentionCase& c) {
     key_scales_ = {};
     value_scales_ = {};
     bits_ = 0;
-    if (2 * bytes + (key_scales + value_scales) * sizeof(std::uint32_t) > session_.usable_bytes()) return false;
-    keys_ = DeviceBuffer<std::byte>(bytes);
-    values_ = DeviceBuffer<std::byte>(bytes);
+    if (key_bytes + value_bytes + (key_scales + value_scales) * sizeof(std::uint32_t) > session_.usable_bytes())
+      return false;
+    keys_ = DeviceBuffer<std::byte>(key_bytes);
+    values_ = DeviceBuffer<std::byte>(value_bytes);
     key_scales_ = DeviceBuffer<std::uint32_t>(key_scales);
     value_scales_ = DeviceBuffer<std::uint32_t>(value_scales);
   }
@@ -79,23 +95,27 @@ void AttentionRunner::verify(const AttentionCase& c, const AttentionArgs& args, 
     const int row = i == 0   ? rows - 1
                     : i == 1 ? 0
                              : static_cast<int>((random >> 32) % static_cast<std::uint64_t>(rows));
-    const std::int64_t at = row_offset(args, sequence, kv_head, row);
+    const int dim = c.shape.head_dim;
+    const auto value_dim = static_cast<std::size_t>(c.shape.value_dim);
+    const std::int64_t at = row_index(args, sequence, kv_head, row);
     std::vector<float> query, got;
-    for (std::int64_t e = 0; e < kHeadDim; ++e)
-      query.push_back(random_value(session_.arguments.seed, static_cast<std::uint64_t>(at + e)));
-    for (const Bf16 value : output.download(static_cast<std::size_t>(at), kHeadDim)) got.push_back(from_bf16(value));
+    for (std::int64_t e = 0; e < dim; ++e)
+      query.push_back(random_value(session_.arguments.seed, static_cast<std::uint64_t>(at * dim + e)));
+    for (const Bf16 value : output.download(static_cast<std::size_t>(at) * value_dim, value_dim))
+      got.push_back(from_bf16(value));
     const auto place = [&](std::int64_t page) {  // of a page and KV head
       const auto at_page =
           static_cast<std::size_t>(static_cast<std::int64_t>(sequence) * args.pages_per_sequence + page);
       return static_cast<std::int64_t>(table[at_page]) * c.shape.kv_heads + kv_head;
     };
-    const auto read = [&](std::uint64_t seed, bool by_channel) {
-      return [&, seed, by_channel](std::int64_t token, std::span<float> vector) {
+    const auto read = [&](std::uint64_t seed, bool by_channel, int stride) {
+      return [&, seed, by_channel, stride](std::int64_t token, std::span<float> vector) {
         const std::int64_t v = place(token / kPageTokens) * kPageTokens + token % kPageTokens;
         const std::int64_t scales = place(token / kChannelTokens * (kChannelTokens / kPageTokens));
-        for (int e = 0; e < kHeadDim; ++e) {
-          vector[static_cast<std::size_t>(e)] =
-              by_channel ? channel_element(seed, v, scales, e, c.kv_bits) : pool_element(seed, v, e, c.kv_bits);
+        for (std::size_t e = 0; e < vector.size(); ++e) {
+          const int element = static_cast<int>(e);
+          vector[e] = by_channel ? channel_element(seed, v, scales, element, c.kv_bits)
+                                 : pool_element(seed, v, element, c.kv_bits, stride);
         }
       };
     };
@@ -103,15 +123,17 @@ void AttentionRunner::verify(const AttentionCase& c, const AttentionArgs& args, 
     constexpr double tolerance = 0.03;
     const std::string wrong =
         compare_row(got,
-                    reference_attention(query, visible, read(pools_.key_seed(), c.keys_by_channel),
-                                        read(pools_.value_seed(), false)),
+                    reference_attention(query, visible, read(pools_.key_seed(), c.keys_by_channel, dim),
+                                        shares_pool(c) ? read(pools_.key_seed(), false, dim)
+                                                       : read(pools_.value_seed(), false, c.shape.value_dim),
+                                        value_dim),
                     tolerance);
     if (!wrong.empty()) {
-      throw WrongResult(
-          fmt::format("{} heads, {} KV heads, batch {}, KV {}, {} query tokens, {} bits, lengths {}; sequence {}, KV "
-                      "head {}, row {}: {}",
-                      c.shape.heads, c.shape.kv_heads, c.batch, c.kv_len, c.query_tokens, c.kv_bits, name_of(c.lengths),
-                      sequence, kv_head, row, wrong));
+      throw WrongResult(fmt::format(
+          "{} heads of {}, {} KV heads, batch {}, KV {}, {} query tokens, {} bits, lengths {}; sequence {}, "
+          "KV head {}, row {}: {}",
+          c.shape.heads, dim, c.shape.kv_heads, c.batch, c.kv_len, c.query_tokens, c.kv_bits, name_of(c.lengths),
+          sequence, kv_head, row, wrong));
     }
   }
 }
@@ -120,16 +142,20 @@ bool AttentionRunner::measure(const AttentionCase& c, Spread& spread) {
   const std::vector<int> lengths = lengths_of(c);
   const int longest = *std::max_element(lengths.begin(), lengths.end());
   const int rows = c.query_tokens * (c.shape.heads / c.shape.kv_heads);
-  const AttentionCut cut = cut_for(session_.device, rows, c.shape.kv_heads, c.batch, longest);
-  const std::size_t outputs = static_cast<std::size_t>(c.batch) * static_cast<std::size_t>(c.query_tokens) *
-                              static_cast<std::size_t>(c.shape.heads) * kHeadDim;
+  const AttentionCut cut = cut_of(session_.device, c);
+  const auto value_dim = static_cast<std::size_t>(c.shape.value_dim);
+  const std::size_t all_rows = static_cast<std::size_t>(c.batch) * static_cast<std::size_t>(c.query_tokens) *
+                               static_cast<std::size_t>(c.shape.heads);
+  const std::size_t inputs = all_rows * static_cast<std::size_t>(c.shape.head_dim);
+  const std::size_t outputs = all_rows * value_dim;
   const std::size_t partials = cut.chunks == 1
                                    ? 0
                                    : static_cast<std::size_t>(c.batch) * static_cast<std::size_t>(c.shape.kv_heads) *
                                          static_cast<std::size_t>(rows) * static_cast<std::size_t>(cut.chunks);
-  if (2 * outputs * sizeof(Bf16) + partials * (kHeadDim + 2) * sizeof(float) > session_.usable_bytes()) return false;
-  const DeviceBuffer<Bf16> queries(outputs), output(outputs);
-  const DeviceBuffer<float> partial_output(partials * kHeadDim), partial_maximum(partials), partial_sum(partials);
+  if ((inputs + outputs) * sizeof(Bf16) + partials * (value_dim + 2) * sizeof(float) > session_.usable_bytes())
+    return false;
+  const DeviceBuffer<Bf16> queries(inputs), output(outputs);
+  const DeviceBuffer<float> partial_output(partials * value_dim), partial_maximum(partials), partial_sum(partials);
   if (!pools_.prepare(c)) return false;
 
   // Rows of the table are as long as the longest sequence; what lies behind a sequence's end is not read.
@@ -144,13 +170,14 @@ bool AttentionRunner::measure(const AttentionCase& c, Spread& spread) {
   const DeviceBuffer<int> device_table{std::span<const int>(table)};
   const DeviceBuffer<int> device_lengths{std::span<const int>(lengths)};
   const Stream& stream = session_.timer.stream();
-  fill_values(queries.get(), outputs, session_.arguments.seed, stream);
+  fill_values(queries.get(), inputs, session_.arguments.seed, stream);
   check(cudaMemsetAsync(output.get(), 0xff, outputs * sizeof(Bf16), stream.get()));
 
   AttentionArgs args;
   args.queries = queries.get();
   args.output = output.get();
   args.pools = pools_.pools();
+  if (shares_pool(c)) args.pools.values = args.pools.keys;
   args.page_table = device_table.get();
   args.lengths = device_lengths.get();
   args.partial_output = partial_output.get();
@@ -163,9 +190,9 @@ bool AttentionRunner::measure(const AttentionCase& c, Spread& spread) {
   args.chunk_pages = cut.chunk_pages;
   args.chunks = cut.chunks;
   args.tiles = cut.tiles;
-  args.scale_log2 = attention_scale();
+  args.scale_log2 = attention_scale(c.shape.head_dim);
   const auto work = [&](const Stream& s) {
-    launch_attention(args, cut, c.batch, {c.kv_bits, c.keys_by_channel}, s.get());
+    launch_attention(args, cut, c.batch, {c.kv_bits, c.keys_by_channel, c.shape.head_dim, c.shape.value_dim}, s.get());
   };
   work(stream);
   verify(c, args, table, lengths, output);
@@ -173,12 +200,13 @@ bool AttentionRunner::measure(const AttentionCase& c, Spread& spread) {
   return true;
 }
 
-std::string kernel_name(const AttentionCase& c, const AttentionCut& cut) {
+std::string kernel_name(const cudaDeviceProp& device, const AttentionCase& c) {
+  if (shares_pool(c)) return "kvsim_latent_mma";  // fits take one kernel's rows
   return fmt::format("kvsim_{}_mma{}",
                      c.kv_bits == 16     ? "paged"
                      : c.keys_by_channel ? "paged_dequantising_by_channel"
                                          : "paged_dequantising",
-                     cut.chunks > 1 ? "_split_kv" : "");
+                     cut_of(device, c).chunks > 1 ? "_split_kv" : "");
 }
 
 }  // namespace kvsim::calibrate

@@ -12,10 +12,11 @@
 namespace kvsim::calibrate {
 
 /// The cut for a device: four blocks for each multiprocessor.
-AttentionCut cut_for(const cudaDeviceProp& device, int rows, int kv_heads, int sequences, int longest);
+AttentionCut cut_for(const cudaDeviceProp& device, int rows, int kv_heads, int sequences, int longest,
+                     int most_row_warps = kAttentionWarps);
 
-/// log2(e) / sqrt(128).
-float attention_scale();
+/// log2(e) / sqrt(elements of a key).
+float attention_scale(int head_dim = kHeadDim);
 
 /// Pools of random KV that grow with what is asked of them.
 class RandomPools {
@@ -50,7 +51,8 @@ class AttentionRunner {
   RandomPools pools_;
 };
 
-/// "decode_split_kv" and so on: what the `kernel` column says. They are kernels of this program, not of a server's.
-std::string kernel_name(const AttentionCase& c, const AttentionCut& cut);
+/// "kvsim_paged_mma_split_kv" and so on: what the `kernel` column says. They are kernels of this program, not of a
+/// server's.
+std::string kernel_name(const cudaDeviceProp& device, const AttentionCase& c);
 
 }  // namespace kvsim::calibrate

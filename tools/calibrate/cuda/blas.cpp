@@ -1,11 +1,11 @@
 #include "tools/calibrate/cuda/blas.h"
 
-#include <dlfcn.h>
-
 #include <array>
 #include <stdexcept>
 
 #include <fmt/format.h>
+
+#include "tools/calibrate/host/library.h"
 
 namespace kvsim::calibrate {
 namespace {
@@ -18,18 +18,13 @@ void blas_check(cublasStatus_t status, const char* call) {
   }
 }
 
-struct CloseLibrary {
-  void operator()(void* library) const { dlclose(library); }
-};
-
-std::unique_ptr<void, CloseLibrary> open_library() {
+Library open_library() {
   const std::string current = fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR);
-  std::unique_ptr<void, CloseLibrary> library(dlopen(current.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE));
-  if (library == nullptr) {
-    const char* reason = dlerror();
-    throw std::runtime_error(
-        fmt::format("cannot load {} (part of the CUDA toolkit; LD_LIBRARY_PATH says where it is): {}", current,
-                    reason != nullptr ? reason : "no reason given"));
+  Library library;
+  std::string reason;
+  if (!library.open(current, reason, true)) {
+    throw std::runtime_error(fmt::format(
+        "cannot load {} (part of the CUDA toolkit; LD_LIBRARY_PATH says where it is): {}", current, reason));
   }
   return library;
 }
@@ -37,13 +32,13 @@ std::unique_ptr<void, CloseLibrary> open_library() {
 }  // namespace
 
 struct BlasFunctions {
-  std::unique_ptr<void, CloseLibrary> library = open_library();
+  Library library = open_library();
 
   template <class Function>
   Function find(const char* name) const {
-    void* const address = dlsym(library.get(), name);
-    if (address == nullptr) throw std::runtime_error(fmt::format("libcublasLt has no {}", name));
-    return reinterpret_cast<Function>(address);
+    Function function = nullptr;
+    if (!library.find(name, function)) throw std::runtime_error(fmt::format("libcublasLt has no {}", name));
+    return function;
   }
 #define KVSIM_BLAS(name) decltype(&::name) name = find<decltype(&::name)>(#name)
   KVSIM_BLAS(cublasLtCreate);

@@ -10,6 +10,7 @@
 #include "tools/calibrate/cuda/handles.h"
 #include "tools/calibrate/kernels/attention_args.h"
 #include "tools/calibrate/kernels/bf16.h"
+#include "tools/calibrate/kernels/experts.h"
 
 namespace kvsim::calibrate {
 
@@ -45,6 +46,8 @@ void hold(const Stream& stream);
 struct KvBits {
   int bits = 16;                 ///< an element: 16, 8 (e4m3), 4, 2 or 1
   bool keys_by_channel = false;  ///< scales of keys of few bits; else by token
+  int head_dim = kHeadDim;       ///< elements of a key: of few bits 128, else one of kHeadDims or a latent's
+  int value_dim = kHeadDim;      ///< of a value
 };
 
 /// `kv.bits` is 4, 2 or 1; `vectors`, of 128 elements, a multiple of 16, by channel of 256.
@@ -58,6 +61,12 @@ void fill_scores(float* to, std::size_t count, std::uint64_t seed, cudaStream_t 
 
 /// Indices of the k largest of each row, in no order.
 void select_topk(const float* scores, int* indices, std::int64_t rows, int columns, int k, cudaStream_t stream);
+
+// Routed experts (experts_launch.cu).
+
+/// The rows of `tiles` tiles of at most 16 `row_tiles` (1 or 4) rows times their experts' weights; gated: as
+/// grouped_product() has it.
+void launch_grouped_product(const ExpertArgs& args, int tiles, int row_tiles, bool gated, cudaStream_t stream);
 
 // Attention (attention_launch.cu).
 

@@ -1,10 +1,12 @@
 // kvsim-calibrate's entry point. Exit status: 0 done; 1 run-time error or wrong result; 2 bad usage or no device; 130
 // interrupted.
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <map>
 #include <memory>
 #include <optional>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -13,6 +15,7 @@
 #include "tools/calibrate/cuda/session.h"
 #include "tools/calibrate/host/device_state.h"
 #include "tools/calibrate/host/dry_run.h"
+#include "tools/calibrate/host/host_memory.h"
 #include "tools/calibrate/host/interrupt.h"
 #include "tools/calibrate/host/nvml.h"
 #include "tools/calibrate/host/output.h"
@@ -33,34 +36,44 @@ const std::map<std::string, Benchmark>& table() {
       {"transfer", bench_transfer},
       {"gather", bench_gather},
       {"linear", bench_linear},
+      {"experts", bench_experts},
       {"decode_attention", bench_decode_attention},
       {"uneven_attention", bench_uneven_attention},
       {"verify_attention", bench_verify_attention},
       {"quantised_attention", bench_quantised_attention},
       {"prefill_attention", bench_prefill_attention},
+      {"latent_attention", bench_latent_attention},
       {"quantise", bench_quantise},
       {"topk", bench_topk},
       {"interference", bench_interference},
+      {"collectives", bench_collectives},
   };
   return benchmarks;
 }
 
-/// storage.csv; a note where there is one.
-std::vector<std::string> time_storage(const Arguments& arguments, const OutputFolder& out, const std::string& gpu,
-                                      std::string& note) {
-  StorageResult result =
-      measure_storage(arguments.storage, arguments.quick, arguments.budget_s, arguments.seed, gpu, program_version());
-  note = std::move(result.note);
-  if (result.file.empty()) return {};
-  out.write("storage.csv", result.file.text(true));
-  return {"storage.csv"};
+/// Benchmarks that need no device.
+bool of_host(const std::string& name) {
+  return name == "storage" || name == "host_memory";
+}
+
+/// The file of one of them; a note where there is one.
+std::vector<std::string> time_host(const std::string& name, const Arguments& arguments, const OutputFolder& out,
+                                   const std::string& gpu, std::string& note) {
+  const auto& [quick, budget_s, seed] = std::tie(arguments.quick, arguments.budget_s, arguments.seed);
+  HostTable table = name == "storage"
+                        ? measure_storage(arguments.storage, quick, budget_s, seed, gpu, program_version())
+                        : measure_host_memory(quick, budget_s, seed, gpu, program_version());
+  note = std::move(table.note);
+  if (table.file.empty()) return {};
+  out.write(name + ".csv", table.file.text(true));
+  return {name + ".csv"};
 }
 
 /// Runs one benchmark and writes its files; returns their names.
 std::vector<std::string> run(const std::string& name, Session& session, const OutputFolder& out) {
-  if (name == "storage") {
+  if (of_host(name)) {
     std::string note;
-    std::vector<std::string> files = time_storage(session.arguments, out, session.gpu, note);
+    std::vector<std::string> files = time_host(name, session.arguments, out, session.gpu, note);
     if (!note.empty()) session.note(name, note);
     return files;
   }
@@ -79,26 +92,29 @@ std::vector<std::string> run(const std::string& name, Session& session, const Ou
   return {name + ".csv"};
 }
 
-/// A run of a drive alone: no device is looked for.
-int calibrate_storage(const Arguments& arguments) {
+/// A run of the host alone: no device is looked for.
+int calibrate_host(const Arguments& arguments) {
   const OutputFolder out(arguments.out, arguments.force);
   MachineRecord machine;
   machine.date = utc_now();
   machine.command = arguments.command_line;
   machine.kvsim_version = program_version();
   machine.seed = arguments.seed;
-  std::string note;
-  machine.files = time_storage(arguments, out, "", note);
-  if (!note.empty()) machine.notes["storage"] = note;
+  for (const std::string& name : arguments.benchmarks) {
+    std::string note;
+    for (const std::string& file : time_host(name, arguments, out, "", note)) machine.files.push_back(file);
+    if (note.empty()) continue;
+    machine.notes[name] = note;
+    fmt::print(stderr, "{}: {}\n", name, note);
+  }
   out.write("machine.yaml", machine_yaml(machine));
-  if (!note.empty()) fmt::print(stderr, "storage: {}\n", note);
-  fmt::print("results are in {}; next: kvsim calibrate fit {} --gpu NAME --out drive.yaml\n", arguments.out,
+  fmt::print("results are in {}; next: kvsim calibrate fit {} --gpu NAME --out host.yaml\n", arguments.out,
              arguments.out);
   return machine.files.empty() ? kFailed : kDone;
 }
 
 int calibrate(const Arguments& arguments) {
-  if (arguments.benchmarks == std::vector<std::string>{"storage"}) return calibrate_storage(arguments);
+  if (std::ranges::all_of(arguments.benchmarks, of_host)) return calibrate_host(arguments);
   auto models = catalogue_models(arguments.models);
   const cudaDeviceProp device = open_device(arguments);
   const OutputFolder out(arguments.out, arguments.force);

@@ -200,7 +200,7 @@ void ReplayEngine::verify_row(const Attention& attention, const std::vector<int>
   const int sequence = attention.sequences - 1;
   const int kv_head = args.kv_heads - 1;
   const int row = args.query_tokens * (args.heads / args.kv_heads) - 1;
-  const std::int64_t at = row_offset(args, sequence, kv_head, row);
+  const std::int64_t at = row_index(args, sequence, kv_head, row) * kHeadDim;
   std::vector<float> query, got;
   for (std::int64_t e = 0; e < kHeadDim; ++e)
     query.push_back(random_value(session_.arguments.seed, static_cast<std::uint64_t>(at + e)));
@@ -219,7 +219,7 @@ void ReplayEngine::verify_row(const Attention& attention, const std::vector<int>
   const int visible = visible_tokens(args, static_cast<int>(size_.context), row);
   constexpr double tolerance = 0.03;
   const std::string wrong =
-      compare_row(got, reference_attention(query, visible, read(seed), read(seed + 2)), tolerance);
+      compare_row(got, reference_attention(query, visible, read(seed), read(seed + 2), kHeadDim), tolerance);
   if (!wrong.empty())
     throw WrongResult(fmt::format("{} attention over {} bits: {}", name_of(schedule_.parameters.kind), bits, wrong));
 }

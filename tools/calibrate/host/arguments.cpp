@@ -15,7 +15,7 @@ namespace kvsim::calibrate {
 namespace {
 
 constexpr double kBudget = 120;
-constexpr double kQuickBudget = 7;
+constexpr double kQuickBudget = 6;
 
 std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> left = app.remaining();
@@ -52,7 +52,7 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   app.add_flag("--quick", result.quick, "A small part of every benchmark, in less than two minutes");
   app.add_option("--budget", result.budget_s,
                  "Seconds for each benchmark; what is left then is skipped, and said "
-                 "(default 120, with --quick 7)")
+                 "(default 120, with --quick 6)")
       ->type_name("S");
   app.add_option("--seed", result.seed, "Of the random data and the order of shapes")
       ->type_name("N")
@@ -104,20 +104,24 @@ Arguments parse_arguments(int argc, const char* const* argv) {
 }
 
 std::span<const BenchmarkInfo> benchmarks() {
-  static constexpr std::array<BenchmarkInfo, 15> table{{
+  static constexpr std::array<BenchmarkInfo, 19> table{{
       {"launch", "what it costs to launch a kernel, alone and in a CUDA graph"},
       {"memory", "device memory bandwidth by size: read, write, copy"},
       {"transfer", "host to device, device to host and both at once, pinned and pageable"},
       {"gather", "scattered rows of 128 B to 1 MiB from host memory: copies, batched copies, a reading kernel"},
       {"linear", "linear layers of the catalogue's models at 1 to 4096 tokens, bf16 and fp8"},
+      {"experts", "routed experts: one product for each that 1 to 4096 tokens choose, in one launch"},
       {"decode_attention", "paged decode attention, batch 1 to 256, KV 1k to 128k"},
       {"uneven_attention", "decode attention over sequences of different lengths"},
       {"verify_attention", "2 to 64 query tokens over a long KV"},
       {"quantised_attention", "decode attention over KV of 4, 2 and 1 bits with fused dequantisation"},
       {"prefill_attention", "causal attention of a prompt over itself"},
+      {"latent_attention", "attention over latents (MLA): decoding, absorbed, and prompts, expanded"},
       {"quantise", "quantising and dequantising KV"},
       {"topk", "selecting the k largest attention scores"},
       {"interference", "a kernel bound by device memory and host copies at once: the slowdown of each"},
+      {"collectives", "all-reduce, all-gather, reduce-scatter and all-to-all between 2, 4, 8 GPUs by NCCL"},
+      {"host_memory", "host memory by threads of the CPU: read, write, copy, 64 KiB to 64 MiB"},
       {"storage", "reads and writes of files past the page cache, 4 KiB to 16 MiB by 1 to 16 threads (--storage DIR)"},
       {"replay", "draft and verify iterations with real weights, KV and reloads, in lock-step and staggered"},
   }};

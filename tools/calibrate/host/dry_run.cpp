@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/calibrate/host/host_memory.h"
 #include "tools/calibrate/host/plan.h"
 #include "tools/calibrate/host/storage.h"
 
@@ -18,6 +19,9 @@ std::optional<std::size_t> cases_of(const std::string& name, std::span<const mod
   if (name == "verify_attention") return verify_cases(models, quick).size();
   if (name == "quantised_attention") return quantised_cases(models, quick).size();
   if (name == "prefill_attention") return prefill_cases(models, quick).size();
+  if (name == "latent_attention") return latent_cases(models, quick).size();
+  if (name == "experts") return expert_cases(models, quick).size();
+  if (name == "host_memory") return host_memory_cases(quick).size();
   if (name == "storage") return storage_cases(quick).size();
   return std::nullopt;
 }
@@ -36,6 +40,7 @@ std::string dry_run(const Arguments& arguments, std::span<const models::LlmSpec>
           "{} cases in bf16, {} more where the device has fp8", linear_cases(models, false, arguments.quick).size(),
           linear_cases(models, true, arguments.quick).size() - linear_cases(models, false, arguments.quick).size());
     }
+    if (name == "collectives") many = fmt::format("{} cases on 8 GPUs", collective_cases(8, arguments.quick).size());
     if (name == "replay") many = "24 iterations in lock-step, 24 staggered, thrice";
     text += fmt::format("{:<20} {}, {:g} s at most: {}.csv\n", name, many, arguments.budget_s, name);
   }

@@ -1,14 +1,14 @@
 #include "tools/calibrate/host/nvml.h"
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <array>
-#include <cstring>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "tools/calibrate/host/library.h"
 
 namespace kvsim::calibrate {
 namespace {
@@ -28,11 +28,8 @@ struct Nvml::Functions {
     unsigned gpu_instance;
     unsigned compute_instance;
   };
-  struct CloseLibrary {
-    void operator()(void* of) const { static_cast<void>(dlclose(of)); }
-  };
 
-  std::unique_ptr<void, CloseLibrary> library;
+  Library library;
   int (*init)() = nullptr;
   int (*shutdown)() = nullptr;
   int (*device_by_bus_id)(const char*, Device*) = nullptr;
@@ -48,12 +45,6 @@ struct Nvml::Functions {
   Device device = nullptr;
   bool initialised = false;
 
-  /// Left null where the library has no such function.
-  template <class Function>
-  void find(const char* name, Function& function) const {
-    void* const symbol = dlsym(library.get(), name);
-    if (symbol != nullptr) std::memcpy(&function, &symbol, sizeof function);
-  }
   [[nodiscard]] unsigned read(int (*function)(Device, unsigned*)) const {
     unsigned value = 0;
     return function != nullptr && function(device, &value) == kSuccess ? value : 0;
@@ -85,15 +76,13 @@ Nvml::~Nvml() {
 
 std::unique_ptr<Nvml> Nvml::open(const std::string& bus_id, std::string& why, const char* library) {
   auto f = std::make_unique<Functions>();
-  f->library.reset(dlopen(library, RTLD_NOW | RTLD_LOCAL));
-  if (!f->library) {
+  std::string reason;
+  if (!f->library.open(library, reason)) {
     why = fmt::format("{} is not there", library);
     return nullptr;
   }
-  f->find("nvmlInit_v2", f->init);
-  f->find("nvmlShutdown", f->shutdown);
-  f->find("nvmlDeviceGetHandleByPciBusId_v2", f->device_by_bus_id);
-  if (f->init == nullptr || f->shutdown == nullptr || f->device_by_bus_id == nullptr) {
+  if (!f->library.find("nvmlInit_v2", f->init) || !f->library.find("nvmlShutdown", f->shutdown) ||
+      !f->library.find("nvmlDeviceGetHandleByPciBusId_v2", f->device_by_bus_id)) {
     why = fmt::format("{} lacks functions", library);
     return nullptr;
   }
@@ -108,18 +97,18 @@ std::unique_ptr<Nvml> Nvml::open(const std::string& bus_id, std::string& why, co
     why = fmt::format("{} knows no device {} ({})", library, bus_id, status);
     return nullptr;
   }
-  functions.find("nvmlDeviceGetClockInfo", functions.clock);
-  functions.find("nvmlDeviceGetMaxClockInfo", functions.most_clock);
-  functions.find("nvmlDeviceGetPowerUsage", functions.power);
-  functions.find("nvmlDeviceGetEnforcedPowerLimit", functions.power_limit);
-  functions.find("nvmlDeviceGetTemperature", functions.temperature);
-  functions.find("nvmlDeviceGetCurrentClocksThrottleReasons", functions.clock_reasons);
+  functions.library.find("nvmlDeviceGetClockInfo", functions.clock);
+  functions.library.find("nvmlDeviceGetMaxClockInfo", functions.most_clock);
+  functions.library.find("nvmlDeviceGetPowerUsage", functions.power);
+  functions.library.find("nvmlDeviceGetEnforcedPowerLimit", functions.power_limit);
+  functions.library.find("nvmlDeviceGetTemperature", functions.temperature);
+  functions.library.find("nvmlDeviceGetCurrentClocksThrottleReasons", functions.clock_reasons);
   if (functions.clock_reasons == nullptr) {  // its newer name
-    functions.find("nvmlDeviceGetCurrentClocksEventReasons", functions.clock_reasons);
+    functions.library.find("nvmlDeviceGetCurrentClocksEventReasons", functions.clock_reasons);
   }
-  functions.find("nvmlDeviceGetEccMode", functions.ecc);
-  functions.find("nvmlDeviceGetMigMode", functions.mig);
-  functions.find("nvmlDeviceGetComputeRunningProcesses_v3", functions.processes);
+  functions.library.find("nvmlDeviceGetEccMode", functions.ecc);
+  functions.library.find("nvmlDeviceGetMigMode", functions.mig);
+  functions.library.find("nvmlDeviceGetComputeRunningProcesses_v3", functions.processes);
   return nvml;
 }
 

@@ -35,7 +35,7 @@ std::string quoted(const std::string& cell) {
 
 std::string line(const std::vector<std::string>& cells) {
   std::string text;
-  for (const std::string& cell : cells) text += (text.empty() ? "" : ",") + quoted(cell);
+  for (std::size_t i = 0; i < cells.size(); ++i) text += (i == 0 ? "" : ",") + quoted(cells[i]);
   return text + "\n";
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tools/calibrate/kernels/kv_format.h"
+#include "tools/calibrate/kernels/latent_attention.h"
 
 namespace kvsim::calibrate {
 namespace {
@@ -18,6 +18,13 @@ std::vector<Shape> some(std::vector<Shape> shapes, bool quick, const Shape& typi
 
 std::vector<HeadShape> heads(std::span<const models::LlmSpec> models, bool quick) {
   return some(head_shapes(models), quick, HeadShape{32, 8});
+}
+
+/// Heads that kernels of KV in few bits are built for.
+std::vector<HeadShape> heads_in_few_bits(std::span<const models::LlmSpec> models, bool quick) {
+  std::vector<HeadShape> shapes = head_shapes(models);
+  std::erase_if(shapes, [](const HeadShape& shape) { return shape.head_dim != kHeadDim; });
+  return some(std::move(shapes), quick, HeadShape{32, 8});
 }
 
 /// Every combination of a head shape, a batch and a length.
@@ -49,6 +56,21 @@ bool has_scales(const AttentionCase& c) {
 }
 
 constexpr std::int64_t kScaleWord = 4;  // bytes: a scale and an offset
+
+/// Prompts over themselves.
+std::vector<AttentionCase> prompts(const std::vector<HeadShape>& shapes, const std::vector<int>& bits, bool quick) {
+  std::vector<AttentionCase> cases;
+  for (const std::int64_t length : sizes_between(256, quick ? 4 * kKilo : 32 * kKilo, quick)) {
+    AttentionCase pattern;
+    pattern.query_tokens = static_cast<int>(length);
+    for (const int width : bits) {
+      pattern.kv_bits = width;
+      const auto batches = length <= 2 * kKilo ? sizes_between(1, 4, true) : std::vector<std::int64_t>{1};
+      append(cases, grid(shapes, batches, {length}, pattern));
+    }
+  }
+  return cases;
+}
 
 }  // namespace
 
@@ -126,26 +148,80 @@ std::vector<AttentionCase> quantised_cases(std::span<const models::LlmSpec> mode
       pattern.kv_bits = bits;
       pattern.keys_by_channel = by_channel;
       if (bits == 16 && by_channel) continue;
-      append(cases, grid(heads(models, quick), sizes_between(1, 256, true), sizes_between(2 * kKilo, 128 * kKilo, true),
-                         pattern));
+      append(cases, grid(heads_in_few_bits(models, quick), sizes_between(1, 256, true),
+                         sizes_between(2 * kKilo, 128 * kKilo, true), pattern));
     }
   }
   return cases;
 }
 
 std::vector<AttentionCase> prefill_cases(std::span<const models::LlmSpec> models, bool quick) {
-  std::vector<AttentionCase> cases;
-  for (const std::int64_t length : sizes_between(256, quick ? 4 * kKilo : 32 * kKilo, quick)) {
-    AttentionCase pattern;
-    pattern.query_tokens = static_cast<int>(length);
-    for (const int bits : {16, 8}) {
-      pattern.kv_bits = bits;
-      append(cases,
-             grid(heads(models, quick), length <= 2 * kKilo ? sizes_between(1, 4, true) : std::vector<std::int64_t>{1},
-                  {length}, pattern));
+  return prompts(heads(models, quick), {16, 8}, quick);
+}
+
+std::vector<AttentionCase> latent_cases(std::span<const models::LlmSpec> models, bool quick) {
+  LatentShapes shapes = latent_shapes(models);
+  std::vector<AttentionCase> cases = grid(some(std::move(shapes.absorbed), quick, {}), sizes_between(1, 256, quick),
+                                          sizes_between(kKilo, 128 * kKilo, quick), {});
+  append(cases, prompts(some(std::move(shapes.expanded), quick, {}), {16}, quick));
+  return cases;
+}
+
+std::vector<ExpertCase> expert_cases(std::span<const models::LlmSpec> models, bool quick) {
+  std::vector<ExpertCase> cases;
+  for (const ExpertShape& shape : some(expert_shapes(models), quick, ExpertShape{2048, 768, 8, 128})) {
+    for (const std::int64_t tokens : sizes_between(1, 4096, quick)) cases.push_back({shape, tokens});
+  }
+  return cases;
+}
+
+Routing route_evenly(const ExpertCase& c) {
+  std::vector<std::vector<int>> by_expert(static_cast<std::size_t>(c.shape.experts_here()));
+  const std::int64_t pairs = c.tokens * c.shape.top_k;
+  for (std::int64_t pair = 0; pair < pairs; pair += c.shape.expert_parallel) {
+    const auto expert = static_cast<std::size_t>(pair % c.shape.experts / c.shape.expert_parallel);
+    by_expert[expert].push_back(static_cast<int>(pair / c.shape.top_k));
+  }
+  Routing routing;
+  constexpr int kMostTiles = 4;
+  routing.row_tiles = by_expert.front().size() > kWarpRows ? kMostTiles : 1;
+  const int most = routing.row_tiles * kWarpRows;
+  for (std::size_t expert = 0; expert < by_expert.size(); ++expert) {
+    const int first = static_cast<int>(routing.sources.size());
+    routing.sources.insert(routing.sources.end(), by_expert[expert].begin(), by_expert[expert].end());
+    const int end = static_cast<int>(routing.sources.size());
+    for (int row = first; row < end; row += most) {
+      routing.tiles.push_back({static_cast<int>(expert), row, std::min(most, end - row)});
+    }
+  }
+  return routing;
+}
+
+std::vector<CollectiveCase> collective_cases(int gpus, bool quick) {
+  constexpr std::int64_t kLeast = 512, kMost = std::int64_t{1} << 28;  // elements of two bytes
+  std::vector<CollectiveCase> cases;
+  for (int group = 2; group <= gpus; group *= 2) {
+    for (const auto operation : {models::Collective::all_reduce, models::Collective::all_gather,
+                                 models::Collective::reduce_scatter, models::Collective::all_to_all}) {
+      for (const std::int64_t elements : sizes_between(kLeast, quick ? kMost / 16 : kMost, quick)) {
+        cases.push_back({operation, group, elements});
+      }
     }
   }
   return cases;
+}
+
+double collective_element(const CollectiveCase& c, int rank, std::int64_t index, std::uint64_t seed) {
+  const std::int64_t part = c.elements / c.gpus;
+  const auto of = [&](std::int64_t from, std::int64_t at) {
+    return static_cast<double>(random_value(seed + static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(at)));
+  };
+  if (c.operation == models::Collective::all_gather) return of(index / part, index % part);
+  if (c.operation == models::Collective::all_to_all) return of(index / part, rank * part + index % part);
+  double sum = 0;
+  const std::int64_t at = c.operation == models::Collective::reduce_scatter ? rank * part + index : index;
+  for (int from = 0; from < c.gpus; ++from) sum += of(from, at);
+  return sum;
 }
 
 std::vector<int> lengths_of(const AttentionCase& c) {
@@ -171,8 +247,16 @@ std::int64_t pages_of(const AttentionCase& c) {
   return pages;
 }
 
-std::int64_t pool_bytes(const AttentionCase& c) {
-  return pages_of(c) * kPageTokens * c.shape.kv_heads * kHeadDim * c.kv_bits / 8;
+bool shares_pool(const AttentionCase& c) {
+  return c.shape.head_dim == kLatentKeyDim;
+}
+
+std::int64_t key_pool_bytes(const AttentionCase& c) {
+  return pages_of(c) * kPageTokens * c.shape.kv_heads * c.shape.head_dim * c.kv_bits / 8;
+}
+
+std::int64_t value_pool_bytes(const AttentionCase& c) {
+  return shares_pool(c) ? 0 : pages_of(c) * kPageTokens * c.shape.kv_heads * c.shape.value_dim * c.kv_bits / 8;
 }
 
 std::int64_t key_scale_bytes(const AttentionCase& c) {
@@ -187,7 +271,8 @@ std::int64_t value_scale_bytes(const AttentionCase& c) {
 std::int64_t kv_bytes_read(const AttentionCase& c) {
   const auto lengths = lengths_of(c);
   const std::int64_t tokens = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
-  const std::int64_t vectors = 2 * tokens * (kHeadDim * c.kv_bits / 8);
+  const int elements = c.shape.head_dim + (shares_pool(c) ? 0 : c.shape.value_dim);
+  const std::int64_t vectors = tokens * (elements * c.kv_bits / 8);
   const std::int64_t by_token = !has_scales(c) ? 0 : tokens * kGroups * kScaleWord;  // of keys, or of values
   std::int64_t of_keys = by_token;
   if (c.keys_by_channel) {

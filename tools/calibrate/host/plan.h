@@ -9,7 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "models/hardware/collectives.h"
 #include "tools/calibrate/host/shapes.h"
+#include "tools/calibrate/kernels/experts.h"
 #include "tools/calibrate/kernels/random_data.h"
 
 namespace kvsim::calibrate {
@@ -45,6 +47,35 @@ std::vector<AttentionCase> uneven_cases(std::span<const models::LlmSpec> models,
 std::vector<AttentionCase> verify_cases(std::span<const models::LlmSpec> models, bool quick);
 std::vector<AttentionCase> quantised_cases(std::span<const models::LlmSpec> models, bool quick);
 std::vector<AttentionCase> prefill_cases(std::span<const models::LlmSpec> models, bool quick);
+/// Decoding, absorbed, and prompts, expanded, over latents of 16 bits.
+std::vector<AttentionCase> latent_cases(std::span<const models::LlmSpec> models, bool quick);
+
+struct ExpertCase {
+  ExpertShape shape;
+  std::int64_t tokens = 1;  ///< of all GPUs that share the experts
+};
+std::vector<ExpertCase> expert_cases(std::span<const models::LlmSpec> models, bool quick);
+
+/// Pairs of a token and an expert of one GPU, sorted by expert: tokens choose the experts one after the other, and the
+/// GPUs hold them in turns.
+struct Routing {
+  std::vector<int> sources;       ///< token of each pair
+  std::vector<ExpertTile> tiles;  ///< of at most 16 row_tiles pairs
+  int row_tiles = 1;
+};
+Routing route_evenly(const ExpertCase& c);
+
+/// One collective of bf16 in a group of GPUs.
+struct CollectiveCase {
+  models::Collective operation = models::Collective::all_reduce;
+  int gpus = 2;
+  std::int64_t elements = 1;  ///< of the whole message
+};
+/// Messages of 1 KiB to 512 MiB in groups of 2, 4, 8 and so on of `gpus` GPUs; none for one.
+std::vector<CollectiveCase> collective_cases(int gpus, bool quick);
+
+/// The first GPUs' element `index` after a collective of random_value() by rank: seed + rank.
+double collective_element(const CollectiveCase& c, int rank, std::int64_t index, std::uint64_t seed);
 
 /// Tokens of each sequence; they add up to batch * kv_len, give or take one each, and none is under query_tokens.
 std::vector<int> lengths_of(const AttentionCase& c);
@@ -52,8 +83,12 @@ std::vector<int> lengths_of(const AttentionCase& c);
 /// Pages of 16 tokens for all sequences, of each KV head.
 std::int64_t pages_of(const AttentionCase& c);
 
-/// Bytes that one pool (keys or values) needs, without scales, and those of the scales of each.
-std::int64_t pool_bytes(const AttentionCase& c);
+/// Whether values are the first elements of the keys, as those of a latent are.
+bool shares_pool(const AttentionCase& c);
+
+/// Bytes that the pools of keys and of values need, without scales, and those of the scales of each.
+std::int64_t key_pool_bytes(const AttentionCase& c);
+std::int64_t value_pool_bytes(const AttentionCase& c);
 std::int64_t key_scale_bytes(const AttentionCase& c);
 std::int64_t value_scale_bytes(const AttentionCase& c);
 

@@ -45,7 +45,7 @@ float quantised_element(std::uint64_t seed, std::int64_t vector, int element) {
 }  // namespace
 
 std::vector<double> reference_attention(std::span<const float> query, std::int64_t tokens, const VectorAt& key,
-                                        const VectorAt& value) {
+                                        const VectorAt& value, std::size_t value_size) {
   const std::size_t size = query.size();
   const double scale = 1 / std::sqrt(static_cast<double>(size));
   std::vector<float> vector(size);
@@ -57,19 +57,20 @@ std::vector<double> reference_attention(std::span<const float> query, std::int64
     scores[static_cast<std::size_t>(t)] = dot * scale;
   }
   const double top = scores.empty() ? 0 : *std::max_element(scores.begin(), scores.end());
-  std::vector<double> result(size, 0.0);
+  std::vector<double> result(value_size, 0.0);
+  vector.resize(value_size);
   double sum = 0;
   for (std::int64_t t = 0; t < tokens; ++t) {
     const double weight = std::exp(scores[static_cast<std::size_t>(t)] - top);
     sum += weight;
     value(t, vector);
-    for (std::size_t i = 0; i < size; ++i) result[i] += weight * static_cast<double>(vector[i]);
+    for (std::size_t i = 0; i < value_size; ++i) result[i] += weight * static_cast<double>(vector[i]);
   }
   for (double& element : result) element /= sum;
   return result;
 }
 
-float pool_element(std::uint64_t seed, std::int64_t vector, int element, int bits) {
+float pool_element(std::uint64_t seed, std::int64_t vector, int element, int bits, int head_dim) {
   switch (bits) {
     case 4:
       return quantised_element<4>(seed, vector, element);
@@ -78,9 +79,9 @@ float pool_element(std::uint64_t seed, std::int64_t vector, int element, int bit
     case 1:
       return quantised_element<1>(seed, vector, element);
     case 8:
-      return random_coarse(seed, static_cast<std::uint64_t>(vector * kHeadDim + element));
+      return random_coarse(seed, static_cast<std::uint64_t>(vector * head_dim + element));
     default:
-      return random_value(seed, static_cast<std::uint64_t>(vector * kHeadDim + element));
+      return random_value(seed, static_cast<std::uint64_t>(vector * head_dim + element));
   }
 }
 

@@ -8,17 +8,19 @@
 #include <string>
 #include <vector>
 
+#include "tools/calibrate/kernels/quantised.h"
+
 namespace kvsim::calibrate {
 
-/// One row of attention: softmax(q k / sqrt(d)) v over `tokens` tokens. key(t) and value(t) fill a vector of q.size()
-/// elements.
+/// One row of attention: softmax(q k / sqrt(d)) v over `tokens` tokens. key(t) fills a vector of q.size() elements,
+/// value(t) one of `value_size`, at most as many.
 using VectorAt = std::function<void(std::int64_t token, std::span<float> vector)>;
 std::vector<double> reference_attention(std::span<const float> query, std::int64_t tokens, const VectorAt& key,
-                                        const VectorAt& value);
+                                        const VectorAt& value, std::size_t value_size);
 
 /// Element `index` of vector `vector` of a pool of bf16, of e4m3 (`bits` 8), or of one quantised to `bits` (4, 2, 1),
 /// as random data with this seed (scales: seed + 1).
-float pool_element(std::uint64_t seed, std::int64_t vector, int element, int bits);
+float pool_element(std::uint64_t seed, std::int64_t vector, int element, int bits, int head_dim = kHeadDim);
 
 /// pool_element() of a pool of keys by channel, whose scales are those of page and KV head `scales` (both as one
 /// number).

@@ -8,7 +8,8 @@
 
 #include "models/catalogue/catalogue.h"
 #include "models/schema/error.h"
-#include "tools/calibrate/kernels/quantised.h"
+#include "tools/calibrate/kernels/experts.h"
+#include "tools/calibrate/kernels/latent_attention.h"
 
 namespace kvsim::calibrate {
 namespace {
@@ -92,12 +93,52 @@ std::vector<LinearShape> linear_shapes(std::span<const LlmSpec> models) {
 
 std::vector<HeadShape> head_shapes(std::span<const LlmSpec> models) {
   std::set<HeadShape> shapes;
-  for (const LlmSpec& model : models) {
-    if (model.attention != AttentionKind::gqa || model.head_dim != kHeadDim) continue;
+  const auto add = [&shapes](const LlmSpec& model) {
+    const auto known = std::find(kHeadDims.begin(), kHeadDims.end(), model.head_dim);
+    if (model.attention != AttentionKind::gqa || known == kHeadDims.end()) return;
     for (const std::int64_t tp : kTensorParallel) {
       const std::int64_t kv_heads = kv_heads_of(model, tp);
       if (!divides(tp, model.heads) || (model.heads / tp) % kv_heads != 0) continue;
-      shapes.insert({static_cast<int>(model.heads / tp), static_cast<int>(kv_heads)});
+      shapes.insert({static_cast<int>(model.heads / tp), static_cast<int>(kv_heads), *known, *known});
+    }
+  };
+  for (const LlmSpec& model : models) {
+    add(model.full_part());
+    add(model.window_part());
+  }
+  return {shapes.begin(), shapes.end()};
+}
+
+LatentShapes latent_shapes(std::span<const LlmSpec> models) {
+  std::set<int> heads;
+  for (const LlmSpec& model : models) {
+    const models::MlaShape& mla = model.mla;
+    if (model.attention != AttentionKind::mla || mla.kv_lora_rank != kLatentValueDim ||
+        mla.kv_lora_rank + mla.qk_rope_head_dim != kLatentKeyDim) {
+      continue;
+    }
+    for (const std::int64_t tp : kTensorParallel) {
+      if (divides(tp, model.heads)) heads.insert(static_cast<int>(model.heads / tp));
+    }
+  }
+  LatentShapes shapes;
+  for (const int n : heads) {
+    shapes.absorbed.push_back({n, 1, kLatentKeyDim, kLatentValueDim});
+    shapes.expanded.push_back({n, n, kExpandedKeyDim, kExpandedValueDim});
+  }
+  return shapes;
+}
+
+std::vector<ExpertShape> expert_shapes(std::span<const LlmSpec> models) {
+  std::set<ExpertShape> shapes;
+  constexpr std::int64_t kMany = 8;
+  for (const LlmSpec& model : models) {
+    if (model.moe.experts == 0 || !model.gated_blocks) continue;
+    for (const auto& [tensor, expert] : {std::pair{std::int64_t{1}, std::int64_t{1}}, {kMany, 1}, {1, kMany}}) {
+      if (!divides(expert, model.moe.experts) || !divides(kExpertStep * tensor, model.moe.expert_intermediate))
+        continue;
+      shapes.insert({model.expert_width(), model.moe.expert_intermediate / tensor, model.moe.experts_per_token,
+                     model.moe.experts, tensor, expert});
     }
   }
   return {shapes.begin(), shapes.end()};

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/calibrate/host/output.h"
+#include "tools/calibrate/host/rounds.h"
 
 namespace kvsim::calibrate {
 
@@ -37,7 +37,8 @@ class StorageFile {
   [[nodiscard]] bool direct() const { return direct_; }
 
  private:
-  struct Rounds;
+  class Block;
+  class Worker;
   std::filesystem::path path_;
   std::int64_t bytes_ = 0;
   std::uint64_t seed_ = 0;
@@ -45,12 +46,8 @@ class StorageFile {
   bool direct_ = false;
 };
 
-/// storage.csv, within the budget. `gpu` may be empty: no device is used.
-struct StorageResult {
-  CsvFile file;
-  std::string note;  ///< for machine.yaml; empty: nothing to say
-};
-[[nodiscard]] StorageResult measure_storage(const std::filesystem::path& folder, bool quick, double budget_s,
-                                            std::uint64_t seed, const std::string& gpu, const std::string& version);
+/// storage.csv, within the budget (making the file comes on top). `gpu` may be empty: no device is used.
+[[nodiscard]] HostTable measure_storage(const std::filesystem::path& folder, bool quick, double budget_s,
+                                        std::uint64_t seed, const std::string& gpu, const std::string& version);
 
 }  // namespace kvsim::calibrate

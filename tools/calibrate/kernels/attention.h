@@ -15,91 +15,68 @@ namespace kvsim::calibrate {
 
 constexpr float kMinusInfinity = -__builtin_inff();
 
-/// What a warp carries along: 16 rows of 128 elements. A lane has rows group and group + 8.
+/// A warp's 16 rows, of which it carries some parts of the output along. A lane has rows group and group + 8.
+template <int kParts, int kValuePairs>
 struct WarpState {
-  float output[2 * kValuePairs][4];  ///< tile of the product n holds elements value_element(.., n / 2) + n % 2
+  /// By part; tile of the product n holds elements value_element(.., n / 2) + n % 2.
+  float output[kParts][2 * kValuePairs][4] = {};
   float maximum[2] = {kMinusInfinity, kMinusInfinity};
   float sum[2] = {0, 0};  ///< over the lane's own columns
 };
 
-/// Softmax weights of a page for the lane's two rows, as operand of the second product; rescales what was before.
-KVSIM_DEVICE void soften(WarpState& state, float (&scores)[2][4], float scale_log2, std::uint32_t (&weights)[4]) {
+/// The largest score of a page in one of the lane's two rows.
+KVSIM_DEVICE float top_of(const float (&scores)[2][4], int half) {
+  float top = kMinusInfinity;
   KVSIM_UNROLL
-  for (int half = 0; half < 2; ++half) {
-    float top = kMinusInfinity;
-    KVSIM_UNROLL
-    for (int n = 0; n < 2; ++n) {
-      top = scores[n][2 * half] > top ? scores[n][2 * half] : top;
-      top = scores[n][2 * half + 1] > top ? scores[n][2 * half + 1] : top;
-    }
-    const float across = shuffle_xor(top, 1);
-    top = across > top ? across : top;
-    const float farther = shuffle_xor(top, 2);
-    top = (farther > top ? farther : top) * scale_log2;
-    const float before = state.maximum[half];
-    const float now = top > before ? top : before;
-    const float origin = now == kMinusInfinity ? 0.0F : now;  // a row that sees nothing yet
-    const float shrink = exp2_fast(before - origin);
-    state.maximum[half] = now;
-    float sum = 0;
-    KVSIM_UNROLL
-    for (int n = 0; n < 2; ++n) {
-      const float first = exp2_fast(scores[n][2 * half] * scale_log2 - origin);
-      const float second = exp2_fast(scores[n][2 * half + 1] * scale_log2 - origin);
-      sum += first + second;
-      weights[2 * n + half] = pack_bf16(first, second);
-    }
-    state.sum[half] = state.sum[half] * shrink + sum;
+  for (int n = 0; n < 2; ++n) {
+    top = scores[n][2 * half] > top ? scores[n][2 * half] : top;
+    top = scores[n][2 * half + 1] > top ? scores[n][2 * half + 1] : top;
+  }
+  const float across = shuffle_xor(top, 1);
+  top = across > top ? across : top;
+  const float farther = shuffle_xor(top, 2);
+  return farther > top ? farther : top;
+}
+
+/// Softmax weights of a page for one of the lane's two rows, as operand of the second product; rescales what was
+/// before. `top` is the largest score of the tokens that are added together, in powers of two.
+template <int kParts, int kValuePairs>
+KVSIM_DEVICE void soften(WarpState<kParts, kValuePairs>& state, const float (&scores)[2][4], int half, float top,
+                         float scale_log2, std::uint32_t (&weights)[4]) {
+  const float before = state.maximum[half];
+  const float now = top > before ? top : before;
+  const float origin = now == kMinusInfinity ? 0.0F : now;  // a row that sees nothing yet
+  const float shrink = exp2_fast(before - origin);
+  state.maximum[half] = now;
+  float sum = 0;
+  KVSIM_UNROLL
+  for (int n = 0; n < 2; ++n) {
+    const float first = exp2_fast(scores[n][2 * half] * scale_log2 - origin);
+    const float second = exp2_fast(scores[n][2 * half + 1] * scale_log2 - origin);
+    sum += first + second;
+    weights[2 * n + half] = pack_bf16(first, second);
+  }
+  state.sum[half] = state.sum[half] * shrink + sum;
+  KVSIM_UNROLL
+  for (int part = 0; part < kParts; ++part) {
     KVSIM_UNROLL
     for (int n = 0; n < 2 * kValuePairs; ++n) {
-      state.output[n][2 * half] *= shrink;
-      state.output[n][2 * half + 1] *= shrink;
+      state.output[part][n][2 * half] *= shrink;
+      state.output[part][n][2 * half + 1] *= shrink;
     }
   }
 }
 
-/// Queries of the warp's sixteen rows as operands of the first product, in the order of the format's key elements.
-template <class Format>
-KVSIM_DEVICE void load_queries(const AttentionArgs& args, int sequence, int kv_head, int row0, int rows, int lane,
-                               std::uint32_t (&operand)[kKeyPairs / 2][4]) {
-  const int group = lane / 4;
-  const int quad = lane % 4;
-  KVSIM_UNROLL
-  for (int half = 0; half < 2; ++half) {
-    const int row = row0 + group + 8 * half;
-    const Bf16* at = row < rows ? args.queries + row_offset(args, sequence, kv_head, row) : nullptr;
-    KVSIM_UNROLL
-    for (int pair = 0; pair < kKeyPairs; ++pair) {
-      std::uint32_t word = 0;
-      if (at != nullptr) memcpy(&word, __builtin_assume_aligned(at + Format::key_element(quad, pair), 4), sizeof word);
-      operand[pair / 2][2 * (pair % 2) + half] = word;
-    }
-  }
+/// The sum of a row over the lanes that share it.
+template <int kParts, int kValuePairs>
+KVSIM_DEVICE float sum_of(const WarpState<kParts, kValuePairs>& state, int half) {
+  float sum = state.sum[half];
+  sum += shuffle_xor(sum, 1);
+  return sum + shuffle_xor(sum, 2);
 }
 
-/// One page: scores, softmax, values. `load_next` fetches the next page's keys between the two products.
-template <class Format, class LoadNext>
-KVSIM_DEVICE void attend_page(WarpState& state, const std::uint32_t (&queries)[kKeyPairs / 2][4],
-                              typename Format::Raw (&keys)[2], const KvPools& pools, std::int64_t vector0, int lane,
-                              int visible0, int visible8, int token0, float scale_log2, const LoadNext& load_next) {
-  const int group = lane / 4;
-  const int quad = lane % 4;
-  typename Format::RawValue values[4];
-  KVSIM_UNROLL
-  for (int slot = 0; slot < 4; ++slot) {
-    const int token = 2 * quad + slot % 2 + 8 * (slot / 2);
-    values[slot] = Format::load_value(pools, vector0 + token, group);
-  }
-  float scores[2][4] = {};
-  KVSIM_UNROLL
-  for (int step = 0; step < kKeyPairs / 2; ++step) {
-    KVSIM_UNROLL
-    for (int n = 0; n < 2; ++n) {  // two chains that do not wait for each other
-      mma_16x8x16(scores[n], queries[step], Format::key_pair(keys[n], 2 * step),
-                  Format::key_pair(keys[n], 2 * step + 1));
-    }
-  }
-  load_next(keys);
+/// Hides the tokens of a page that a row may not attend to.
+KVSIM_DEVICE void mask(float (&scores)[2][4], int token0, int quad, int visible0, int visible8) {
   KVSIM_UNROLL
   for (int n = 0; n < 2; ++n) {
     KVSIM_UNROLL
@@ -108,26 +85,94 @@ KVSIM_DEVICE void attend_page(WarpState& state, const std::uint32_t (&queries)[k
       if (token >= (c < 2 ? visible0 : visible8)) scores[n][c] = kMinusInfinity;
     }
   }
-  std::uint32_t weights[4];
-  soften(state, scores, scale_log2, weights);
+}
+
+template <class Format>
+KVSIM_DEVICE void load_values(typename Format::RawValue (&values)[4], const KvPools& pools, std::int64_t vector0,
+                              int lane, int part) {
   KVSIM_UNROLL
-  for (int pair = 0; pair < kValuePairs; ++pair) {
-    std::uint32_t word[4];
-    KVSIM_UNROLL
-    for (int slot = 0; slot < 4; ++slot) word[slot] = Format::value_pair(values[slot], group, pair);
-    mma_16x8x16(state.output[2 * pair], weights, low_halves(word[0], word[1]), low_halves(word[2], word[3]));
-    mma_16x8x16(state.output[2 * pair + 1], weights, high_halves(word[0], word[1]), high_halves(word[2], word[3]));
+  for (int slot = 0; slot < 4; ++slot) {
+    const int token = 2 * (lane % 4) + slot % 2 + 8 * (slot / 2);
+    values[slot] = Format::load_value(pools, vector0 + token, lane / 4, part);
   }
 }
 
-/// Puts the warps of one row tile together and writes the result, or the partial one of this chunk.
-template <int kKvWarps>
-KVSIM_DEVICE void write_rows(const AttentionArgs& args, const float (&outputs)[kAttentionWarps][kWarpRows][kHeadDim],
+/// Adds a page's values times their weights to one part of the output.
+template <class Format>
+KVSIM_DEVICE void add_values(float (&output)[2 * Format::kValuePairs][4], const std::uint32_t (&weights)[4],
+                             const typename Format::RawValue (&values)[4], int lane) {
+  KVSIM_UNROLL
+  for (int pair = 0; pair < Format::kValuePairs; ++pair) {
+    std::uint32_t word[4];
+    KVSIM_UNROLL
+    for (int slot = 0; slot < 4; ++slot) word[slot] = Format::value_pair(values[slot], lane / 4, pair);
+    mma_16x8x16(output[2 * pair], weights, low_halves(word[0], word[1]), low_halves(word[2], word[3]));
+    mma_16x8x16(output[2 * pair + 1], weights, high_halves(word[0], word[1]), high_halves(word[2], word[3]));
+  }
+}
+
+/// Queries of the warp's sixteen rows as operands of the first product, in the order of the format's key elements.
+template <class Format>
+KVSIM_DEVICE void load_queries(const AttentionArgs& args, int sequence, int kv_head, int row0, int rows, int lane,
+                               std::uint32_t (&operand)[Format::kKeyPairs / 2][4]) {
+  const int group = lane / 4;
+  const int quad = lane % 4;
+  KVSIM_UNROLL
+  for (int half = 0; half < 2; ++half) {
+    const int row = row0 + group + 8 * half;
+    const Bf16* at = row < rows ? args.queries + row_index(args, sequence, kv_head, row) * Format::kKeyDim : nullptr;
+    KVSIM_UNROLL
+    for (int pair = 0; pair < Format::kKeyPairs; ++pair) {
+      std::uint32_t word = 0;
+      if (at != nullptr) memcpy(&word, __builtin_assume_aligned(at + Format::key_element(quad, pair), 4), sizeof word);
+      operand[pair / 2][2 * (pair % 2) + half] = word;
+    }
+  }
+}
+
+/// One page: scores, softmax, values. `load_next` fetches the next page's keys between the two products.
+template <class Format, class State, class LoadNext>
+KVSIM_DEVICE void attend_page(State& state, const std::uint32_t (&queries)[Format::kKeyPairs / 2][4],
+                              typename Format::Raw (&keys)[2], const KvPools& pools, std::int64_t vector0, int lane,
+                              int visible0, int visible8, int token0, float scale_log2, const LoadNext& load_next) {
+  typename Format::RawValue values[4];
+  load_values<Format>(values, pools, vector0, lane, 0);
+  float scores[2][4] = {};
+  KVSIM_UNROLL
+  for (int step = 0; step < Format::kKeyPairs / 2; ++step) {
+    KVSIM_UNROLL
+    for (int n = 0; n < 2; ++n) {  // two chains that do not wait for each other
+      mma_16x8x16(scores[n], queries[step], Format::key_pair(keys[n], 2 * step),
+                  Format::key_pair(keys[n], 2 * step + 1));
+    }
+  }
+  load_next(keys);
+  mask(scores, token0, lane % 4, visible0, visible8);
+  std::uint32_t weights[4];
+  KVSIM_UNROLL
+  for (int half = 0; half < 2; ++half) {
+    soften(state, scores, half, top_of(scores, half) * scale_log2, scale_log2, weights);
+  }
+  add_values<Format>(state.output[0], weights, values, lane);
+  KVSIM_UNROLL
+  for (int part = 1; part < Format::kParts; ++part) {
+    load_values<Format>(values, pools, vector0, lane, part);
+    add_values<Format>(state.output[part], weights, values, lane);
+  }
+}
+
+/// Puts the warps of one row tile together and writes a part of the result, or of the partial one of this chunk.
+template <class Format, int kKvWarps>
+KVSIM_DEVICE void write_rows(const AttentionArgs& args,
+                             const float (&outputs)[kAttentionWarps][kWarpRows][Format::kPart],
                              const float (&maxima)[kAttentionWarps][kWarpRows],
                              const float (&sums)[kAttentionWarps][kWarpRows], int sequence, int kv_head, int tile_row0,
-                             int rows, int chunk) {
+                             int rows, int chunk, int part) {
+  static_assert(Format::kPart <= kAttentionThreads, "a thread an element");
   constexpr int kRowWarps = kAttentionWarps / kKvWarps;
   const int element = thread_index();
+  if (element >= Format::kPart) return;
+  const int at_element = part * Format::kPart + element;
   for (int r = 0; r < kRowWarps * kWarpRows && tile_row0 + r < rows; ++r) {
     float top = kMinusInfinity;
     for (int k = 0; k < kKvWarps; ++k) {
@@ -144,11 +189,12 @@ KVSIM_DEVICE void write_rows(const AttentionArgs& args, const float (&outputs)[k
       value += weight * outputs[warp][r % kWarpRows][element];
     }
     if (args.chunks == 1) {
-      args.output[row_offset(args, sequence, kv_head, tile_row0 + r) + element] = to_bf16(sum > 0 ? value / sum : 0.0F);
+      args.output[row_index(args, sequence, kv_head, tile_row0 + r) * Format::kValueDim + at_element] =
+          to_bf16(sum > 0 ? value / sum : 0.0F);
     } else {
       const std::int64_t at = partial_index(args, sequence, kv_head, tile_row0 + r, chunk);
-      args.partial_output[at * kHeadDim + element] = value;
-      if (element == 0) {
+      args.partial_output[at * Format::kValueDim + at_element] = value;
+      if (at_element == 0) {
         args.partial_maximum[at] = top;
         args.partial_sum[at] = sum;
       }
@@ -164,8 +210,8 @@ __launch_bounds__(kAttentionThreads)
 #endif
     KVSIM_KERNEL attention(AttentionArgs args) {
   constexpr int kKvWarps = kAttentionWarps / kRowWarps;
-  static_assert(kAttentionThreads == kHeadDim, "write_rows: a thread an element");
-  KVSIM_SHARED float outputs[kAttentionWarps][kWarpRows][kHeadDim];
+  constexpr bool kAhead = Format::kKeyDim <= kHeadDim;  // wider keys leave no registers for those of the next page
+  KVSIM_SHARED float outputs[kAttentionWarps][kWarpRows][Format::kPart];
   KVSIM_SHARED float maxima[kAttentionWarps][kWarpRows];
   KVSIM_SHARED float sums[kAttentionWarps][kWarpRows];
 
@@ -189,7 +235,7 @@ __launch_bounds__(kAttentionThreads)
   const int seen = row0 < rows ? pages_of(visible_tokens(args, length, last_row)) : 0;  // none for a warp without rows
   page_end = seen < page_end ? seen : page_end;
 
-  std::uint32_t queries[kKeyPairs / 2][4];
+  std::uint32_t queries[Format::kKeyPairs / 2][4];
   load_queries<Format>(args, sequence, kv_head, row0, rows, lane, queries);
   const int visible0 = visible_tokens(args, length, row0 + group);
   const int visible8 = visible_tokens(args, length, row0 + group + 8);
@@ -198,12 +244,7 @@ __launch_bounds__(kAttentionThreads)
     return (static_cast<std::int64_t>(table[page]) * args.kv_heads + kv_head) * kPageTokens;
   };
 
-  WarpState state;
-  KVSIM_UNROLL
-  for (int n = 0; n < 2 * kValuePairs; ++n) {
-    KVSIM_UNROLL
-    for (int c = 0; c < 4; ++c) state.output[n][c] = 0;
-  }
+  WarpState<Format::kParts, Format::kValuePairs> state;
   typename Format::Raw keys[2];
   const int first = page_begin + warp / kRowWarps;
   const auto scales_of = [&](int page) {
@@ -215,8 +256,9 @@ __launch_bounds__(kAttentionThreads)
     KVSIM_UNROLL
     for (int n = 0; n < 2; ++n) to[n] = Format::load_key(args.pools, vector + 8 * n + group, quad, scales);
   };
-  if (first < page_end) load_keys(keys);
+  if (kAhead && first < page_end) load_keys(keys);
   for (int page = first; page < page_end; page += kKvWarps) {
+    if (!kAhead) load_keys(keys);
     const std::int64_t here = vector;
     const bool more = page + kKvWarps < page_end;
     if (more) {
@@ -225,33 +267,37 @@ __launch_bounds__(kAttentionThreads)
     }
     attend_page<Format>(state, queries, keys, args.pools, here, lane, visible0, visible8, page * kPageTokens,
                         args.scale_log2, [&](typename Format::Raw(&to)[2]) {
-                          if (more) load_keys(to);
+                          if (kAhead && more) load_keys(to);
                         });
   }
 
   KVSIM_UNROLL
   for (int half = 0; half < 2; ++half) {
-    float sum = state.sum[half];
-    sum += shuffle_xor(sum, 1);
-    sum += shuffle_xor(sum, 2);
+    const float sum = sum_of(state, half);
     if (quad == 0) {
       maxima[warp][group + 8 * half] = state.maximum[half];
       sums[warp][group + 8 * half] = sum;
     }
   }
   KVSIM_UNROLL
-  for (int n = 0; n < 2 * kValuePairs; ++n) {
+  for (int part = 0; part < Format::kParts; ++part) {
+    if (part > 0) sync_block();
     KVSIM_UNROLL
-    for (int c = 0; c < 4; ++c) {
-      // Column j of a tile of the second product is the element that lane group j read.
-      outputs[warp][group + 8 * (c / 2)][Format::value_element(2 * quad + c % 2, n / 2) + n % 2] = state.output[n][c];
+    for (int n = 0; n < 2 * Format::kValuePairs; ++n) {
+      KVSIM_UNROLL
+      for (int c = 0; c < 4; ++c) {
+        // Column j of a tile of the second product is the element that lane group j read.
+        const int element = Format::value_element(2 * quad + c % 2, n / 2) + n % 2;
+        outputs[warp][group + 8 * (c / 2)][element] = state.output[part][n][c];
+      }
     }
+    sync_block();
+    write_rows<Format, kKvWarps>(args, outputs, maxima, sums, sequence, kv_head, tile_row0, rows, chunk, part);
   }
-  sync_block();
-  write_rows<kKvWarps>(args, outputs, maxima, sums, sequence, kv_head, tile_row0, rows, chunk);
 }
 
-/// Grid: (rows, KV heads, sequences), kHeadDim threads. Chunks beyond the sequence's end were not written.
+/// Grid: (rows, KV heads, sequences), a thread an element of a value. Chunks beyond the sequence's end were not
+/// written.
 template <int kUnused = 0>
 KVSIM_KERNEL combine_attention(AttentionArgs args) {
   const int row = block_x();
@@ -269,9 +315,9 @@ KVSIM_KERNEL combine_attention(AttentionArgs args) {
   for (int i = 0; i < used; ++i) {
     const float weight = exp2_fast(args.partial_maximum[first + i] - top);
     sum += weight * args.partial_sum[first + i];
-    value += weight * args.partial_output[(first + i) * kHeadDim + thread_index()];
+    value += weight * args.partial_output[(first + i) * block_threads() + thread_index()];
   }
-  args.output[row_offset(args, sequence, kv_head, row) + thread_index()] = to_bf16(value / sum);
+  args.output[row_index(args, sequence, kv_head, row) * block_threads() + thread_index()] = to_bf16(value / sum);
 }
 
 }  // namespace kvsim::calibrate

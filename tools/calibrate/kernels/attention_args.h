@@ -29,7 +29,7 @@ struct AttentionArgs {
   int chunk_pages = 0;         ///< pages that one block reads
   int chunks = 1;              ///< blocks that share the longest sequence; 1: no partial results
   int tiles = 1;               ///< of rows
-  float scale_log2 = 0;        ///< log2(e) / sqrt(head_dim)
+  float scale_log2 = 0;        ///< log2(e) / sqrt(elements of a key)
 };
 
 KVSIM_BOTH int pages_of(int tokens) {
@@ -41,11 +41,11 @@ KVSIM_BOTH int visible_tokens(const AttentionArgs& args, int length, int row) {
   return length - args.query_tokens + row / (args.heads / args.kv_heads) + 1;
 }
 
-/// Where the first element of a row lies in queries and output.
-KVSIM_BOTH std::int64_t row_offset(const AttentionArgs& args, int sequence, int kv_head, int row) {
+/// How many rows lie before a row in queries and output.
+KVSIM_BOTH std::int64_t row_index(const AttentionArgs& args, int sequence, int kv_head, int row) {
   const int group = args.heads / args.kv_heads;
   const std::int64_t token = static_cast<std::int64_t>(sequence) * args.query_tokens + row / group;
-  return (token * args.heads + kv_head * group + row % group) * kHeadDim;
+  return token * args.heads + kv_head * group + row % group;
 }
 
 KVSIM_BOTH std::int64_t partial_index(const AttentionArgs& args, int sequence, int kv_head, int row, int chunk) {
@@ -62,10 +62,11 @@ struct AttentionCut {
 };
 
 /// Enough chunks for `blocks_wanted` blocks, none under 16 pages (256 tokens) unless the KV is shorter, at most 256
-/// chunks.
-inline AttentionCut cut_attention(int rows, int kv_heads, int sequences, int longest, int blocks_wanted) {
+/// chunks. A block has the rows of at most `most_row_warps` tiles of 16.
+inline AttentionCut cut_attention(int rows, int kv_heads, int sequences, int longest, int blocks_wanted,
+                                  int most_row_warps = kAttentionWarps) {
   AttentionCut cut;
-  cut.row_warps = rows <= kWarpRows ? 1 : rows <= 2 * kWarpRows ? 2 : 4;
+  cut.row_warps = rows <= kWarpRows ? 1 : rows <= 2 * kWarpRows || most_row_warps == 2 ? 2 : most_row_warps;
   const int tile_rows = cut.row_warps * kWarpRows;
   cut.tiles = (rows + tile_rows - 1) / tile_rows;
   const int pages = pages_of(longest);

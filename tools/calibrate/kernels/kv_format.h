@@ -1,12 +1,13 @@
 // How a lane reads a page of KV into the operands of the tensor cores, for each way of storing it. A page holds 16
 // tokens of one KV head. Both products may visit the elements of a head in any order as long as the two factors agree,
 // so each format chooses the order in which a lane's elements lie side by side in memory:
-//   keys:   lane quad q owns, of a token, 16 pairs of neighbours; pair w starts at element key_element(q, w);
-//   values: lane group g owns, of a token, 8 pairs of neighbours; pair w starts at element value_element(g, w).
+//   keys:   lane quad q owns, of a token, kKeyPairs pairs of neighbours; pair w starts at element key_element(q, w);
+//   values: lane group g owns, of a token and part, kValuePairs pairs; pair w starts at element value_element(g, w).
 // No shared memory, no transposition, loads of up to 16 bytes that fill whole 64- or 128-byte segments.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "tools/calibrate/kernels/bf16.h"
 #include "tools/calibrate/kernels/portable.h"
@@ -15,8 +16,19 @@
 namespace kvsim::calibrate {
 
 constexpr int kPageTokens = 16;
-constexpr int kKeyPairs = 16;   ///< of a token, per lane
-constexpr int kValuePairs = 8;  ///< of a token, per lane
+
+/// Elements of a key and of a value. Values come in parts of at most 128 elements, so that shared memory holds a part
+/// of every row.
+template <int kKeys, int kValues>
+struct HeadWidths {
+  static constexpr int kKeyDim = kKeys;
+  static constexpr int kValueDim = kValues;
+  static constexpr int kPart = kValues < 128 ? kValues : 128;
+  static constexpr int kParts = kValues / kPart;
+  static constexpr int kKeyPairs = kKeys / 8;     ///< of a token, per lane
+  static constexpr int kValuePairs = kPart / 16;  ///< of a token and part, per lane
+  static_assert(kKeys % 32 == 0 && kPart % 64 == 0 && kParts * kPart == kValues);
+};
 
 /// Pools of pages, [page][KV head][token][element], and the scales of quantised ones, [page][KV head][token][group].
 /// Scales of keys by channel, [page][KV head][kChannelWords], stand where the first page of their tokens is.
@@ -25,37 +37,6 @@ struct KvPools {
   const void* values = nullptr;
   const std::uint32_t* key_scales = nullptr;
   const std::uint32_t* value_scales = nullptr;
-};
-
-/// Sixteen bits an element.
-struct Bf16Format {
-  struct Raw {
-    Vec16 part[4];
-  };
-  struct RawValue {
-    Vec16 part[2];
-  };
-  static constexpr int kBits = 16;
-  static constexpr int kScalePages = 1;
-
-  static KVSIM_BOTH int key_element(int quad, int pair) { return 32 * (pair / 4) + 8 * quad + 2 * (pair % 4); }
-  static KVSIM_BOTH int value_element(int group, int pair) { return 64 * (pair / 4) + 8 * group + 2 * (pair % 4); }
-  /// `vector` counts tokens over the whole pool; the last argument is the first one of the pages that share scales.
-  static KVSIM_DEVICE Raw load_key(const KvPools& pools, std::int64_t vector, int quad, std::int64_t /*scales*/) {
-    const Bf16* at = static_cast<const Bf16*>(pools.keys) + vector * kHeadDim;
-    Raw raw;
-    KVSIM_UNROLL
-    for (int i = 0; i < 4; ++i) raw.part[i] = load16(at + 32 * i + 8 * quad);
-    return raw;
-  }
-  static KVSIM_DEVICE RawValue load_value(const KvPools& pools, std::int64_t vector, int group) {
-    const Bf16* at = static_cast<const Bf16*>(pools.values) + vector * kHeadDim;
-    return {{load16(at + 8 * group), load16(at + 64 + 8 * group)}};
-  }
-  static KVSIM_DEVICE std::uint32_t key_pair(const Raw& raw, int pair) { return raw.part[pair / 4].word[pair % 4]; }
-  static KVSIM_DEVICE std::uint32_t value_pair(const RawValue& raw, int /*group*/, int pair) {
-    return raw.part[pair / 4].word[pair % 4];
-  }
 };
 
 /// Two e4m3 numbers, in the low bytes of the halves of a word, as a pair of bf16. Sign, exponent and mantissa move to
@@ -78,41 +59,80 @@ KVSIM_DEVICE std::uint32_t widen_e4m3(std::uint32_t bytes) {
 #endif
 }
 
-/// Eight bits an element, e4m3 with one scale for all, which costs a kernel nothing.
-struct Fp8Format {
+/// Sixteen bits an element (bf16), or eight (e4m3 with one scale for all, which costs a kernel nothing). Values begin
+/// kValueStride elements apart: where keys hold them, as many as a key has.
+template <int kBitsPerElement, int kKeys = kHeadDim, int kValues = kKeys, int kValueStride = kValues>
+struct FloatFormat : HeadWidths<kKeys, kValues> {
+  using Widths = HeadWidths<kKeys, kValues>;
+  static constexpr int kBits = kBitsPerElement;
+  static constexpr int kScalePages = 1;
+  static constexpr int kBytes = kBits / 8;
+  static constexpr int kLoad = 8 / kBytes;  ///< pairs in 16 bytes
+  static constexpr int kValueLoad = kLoad < Widths::kValuePairs ? kLoad : Widths::kValuePairs;
+  static constexpr int kKeyLoads = Widths::kKeyPairs / kLoad;
+  using ValueVec = std::conditional_t<kValueLoad == kLoad, Vec16, Vec8>;
   struct Raw {
-    Vec16 part[2];
+    Vec16 load[kKeyLoads];
   };
   struct RawValue {
-    Vec16 part;
+    ValueVec load[Widths::kValuePairs / kValueLoad];
   };
-  static constexpr int kBits = 8;
-  static constexpr int kScalePages = 1;
 
-  static KVSIM_BOTH int key_element(int quad, int pair) { return 64 * (pair / 8) + 16 * quad + 2 * (pair % 8); }
-  static KVSIM_BOTH int value_element(int group, int pair) { return 16 * group + 2 * pair; }
+  static KVSIM_BOTH int key_element(int quad, int pair) {
+    return 8 * kLoad * (pair / kLoad) + 2 * kLoad * quad + 2 * (pair % kLoad);
+  }
+  static KVSIM_BOTH int value_element(int group, int pair) {
+    return 16 * kValueLoad * (pair / kValueLoad) + 2 * kValueLoad * group + 2 * (pair % kValueLoad);
+  }
+  /// The pairs from `load` kLoad on of a key; `vector` counts tokens over the whole pool.
+  static KVSIM_DEVICE Vec16 load_keys(const KvPools& pools, std::int64_t vector, int quad, int load) {
+    return load16(at(pools.keys, vector * kKeys + key_element(quad, load * kLoad)));
+  }
+  /// Likewise all; the last argument is the first one of the pages that share scales.
   static KVSIM_DEVICE Raw load_key(const KvPools& pools, std::int64_t vector, int quad, std::int64_t /*scales*/) {
-    const std::uint8_t* at = static_cast<const std::uint8_t*>(pools.keys) + vector * kHeadDim;
-    return {{load16(at + 16 * quad), load16(at + 64 + 16 * quad)}};
+    Raw raw;
+    KVSIM_UNROLL
+    for (int i = 0; i < kKeyLoads; ++i) raw.load[i] = load_keys(pools, vector, quad, i);
+    return raw;
   }
-  static KVSIM_DEVICE RawValue load_value(const KvPools& pools, std::int64_t vector, int group) {
-    return {load16(static_cast<const std::uint8_t*>(pools.values) + vector * kHeadDim + 16 * group)};
+  static KVSIM_DEVICE RawValue load_value(const KvPools& pools, std::int64_t vector, int group, int part) {
+    RawValue raw;
+    KVSIM_UNROLL
+    for (int i = 0; i < Widths::kValuePairs / kValueLoad; ++i) {
+      load(raw.load[i],
+           at(pools.values, vector * kValueStride + part * Widths::kPart + value_element(group, i * kValueLoad)));
+    }
+    return raw;
   }
-  static KVSIM_DEVICE std::uint32_t key_pair(const Raw& raw, int pair) { return pair_of(raw.part[pair / 8], pair % 8); }
+  static KVSIM_DEVICE std::uint32_t key_pair(const Raw& raw, int pair) {
+    return pair_of(raw.load[pair / kLoad], pair % kLoad);
+  }
   static KVSIM_DEVICE std::uint32_t value_pair(const RawValue& raw, int /*group*/, int pair) {
-    return pair_of(raw.part, pair);
+    return pair_of(raw.load[pair / kValueLoad], pair % kValueLoad);
+  }
+
+  /// A pair of the elements that one load has.
+  template <class Vec>
+  static KVSIM_DEVICE std::uint32_t pair_of(const Vec& raw, int pair) {
+    if constexpr (kBits == 16) {
+      return raw.word[pair];
+    } else {
+      const std::uint32_t two = raw.word[pair / 2] >> (16 * (pair % 2));
+      return widen_e4m3((two & 0xffU) | ((two & 0xff00U) << 8));
+    }
   }
 
  private:
-  static KVSIM_DEVICE std::uint32_t pair_of(const Vec16& bytes, int pair) {
-    const std::uint32_t two = bytes.word[pair / 2] >> (16 * (pair % 2));
-    return widen_e4m3((two & 0xffU) | ((two & 0xff00U) << 8));
+  static KVSIM_DEVICE const void* at(const void* pool, std::int64_t element) {
+    return static_cast<const std::uint8_t*>(pool) + element * kBytes;
   }
+  static KVSIM_DEVICE void load(Vec16& to, const void* from) { to = load16(from); }
+  static KVSIM_DEVICE void load(Vec8& to, const void* from) { to = load8(from); }
 };
 
 /// One, two or four bits an element.
 template <int kBitsPerElement>
-struct QuantisedFormat {
+struct QuantisedFormat : HeadWidths<kHeadDim, kHeadDim> {
   static constexpr int kBits = kBitsPerElement;
   static constexpr int kScalePages = 1;
   using Layout = Packing<kBits>;
@@ -138,7 +158,7 @@ struct QuantisedFormat {
     raw.scale_offset = pools.key_scales[vector * kGroups + key_element(quad, 0) / kGroup];
     return raw;
   }
-  static KVSIM_DEVICE RawValue load_value(const KvPools& pools, std::int64_t vector, int group) {
+  static KVSIM_DEVICE RawValue load_value(const KvPools& pools, std::int64_t vector, int group, int /*part*/) {
     const std::uint32_t* at = static_cast<const std::uint32_t*>(pools.values) + vector * Layout::kWords;
     RawValue raw;
     load(raw.word, at + Layout::word_of(value_element(group, 0)));

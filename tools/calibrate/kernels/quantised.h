@@ -12,8 +12,8 @@
 
 namespace kvsim::calibrate {
 
-constexpr int kHeadDim = 128;
-constexpr int kGroup = 64;  ///< elements that share a scale and an offset
+constexpr int kHeadDim = 128;  ///< of KV in few bits, and of other heads where nothing else is said
+constexpr int kGroup = 64;     ///< elements that share a scale and an offset
 constexpr int kGroups = kHeadDim / kGroup;
 constexpr int kChannelTokens = 32;                ///< tokens that share their channels' scales, KIVI's own number
 constexpr int kChannelPairs = kHeadDim / 2;       ///< of neighbouring channels, whose scales lie together
