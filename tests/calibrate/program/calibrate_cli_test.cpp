@@ -34,17 +34,18 @@ TEST(CalibrateProgram, HelpAndListNeedNoDevice) {
   EXPECT_EQ("", help.err + list.err);
 }
 
-TEST(CalibrateProgram, WithoutADeviceItSaysWhatItWouldDoAndTimesADrive) {
+TEST(CalibrateProgram, WithoutADeviceItSaysWhatItWouldDoAndTimesADriveAndHostMemory) {
   const CommandResult dry = without_device("--dry-run --only launch,verify_attention --models llama-3.1-8b");
   EXPECT_EQ(0, dry.status) << dry.err;
   EXPECT_NE(dry.out.find("verify_attention.csv"), std::string::npos);
   const auto folder = std::filesystem::temp_directory_path() / "kvsim-calibrate-drive";
   std::filesystem::remove_all(folder);
   const CommandResult drive =
-      without_device("--only storage --storage " + std::filesystem::temp_directory_path().string() +
-                     " --quick --budget 5 --out " + folder.string());
+      without_device("--only storage,host_memory --storage " + std::filesystem::temp_directory_path().string() +
+                     " --quick --budget 2 --out " + folder.string());
   EXPECT_EQ(0, drive.status) << drive.err;
   EXPECT_TRUE(std::filesystem::exists(folder / "storage.csv"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "host_memory.csv"));
   EXPECT_TRUE(std::filesystem::exists(folder / "machine.yaml"));
   std::filesystem::remove_all(folder);
 }
