@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -90,6 +91,14 @@ struct Density {
   double dense, factor;
 };
 
+/// What `read` makes of a name, read once: entries of the catalogue take longer to read than their steps to time.
+template <class Read>
+const auto& read_once(const std::string& name, const Read& read) {
+  static std::map<std::string, decltype(read(name))> known;
+  const auto found = known.find(name);
+  return found != known.end() ? found->second : known.emplace(name, read(name)).first->second;
+}
+
 struct Stack {
   std::string model, gpu, engine;
   Parallelism parallel{};
@@ -99,12 +108,13 @@ struct Stack {
            std::to_string(parallel.attention_data) + " x " + std::to_string(parallel.pipeline) + " GPUs";
   }
   [[nodiscard]] StepTimer timer(const LlmSpec& spec) const {
-    const GpuSpec card = catalogue().gpu(gpu);
-    KernelProfile profile = catalogue().profile(card.profile);
-    const EngineSpec of = catalogue().engine(engine);
+    const GpuSpec& card = read_once(gpu, [](const std::string& name) { return catalogue().gpu(name); });
+    const auto read_profile = [](const std::string& name) { return catalogue().profile(name); };
+    KernelProfile profile = read_once(card.profile, read_profile);
+    const EngineSpec& of = read_once(engine, [](const std::string& name) { return catalogue().engine(name); });
     profile.engine_kernels = of.kernels;
     for (const EngineKernels& own : profile.by_engine) {
-      if (own.kernels == of.kernels) use_kernels(catalogue().profile(own.profile), spec, profile);
+      if (own.kernels == of.kernels) use_kernels(read_once(own.profile, read_profile), spec, profile);
     }
     profile.fused = {of.fused_norms.value, of.fused_quantise.value};
     profile.launch.kernel_s = of.kernel_launch_s;
@@ -115,7 +125,7 @@ struct Stack {
 
 /// Fails for every way to grow a step of the stack along which some step is shorter than a smaller one.
 void expect_growth(const Stack& stack, const Density& density) {
-  const LlmSpec model = catalogue().model(stack.model);
+  const LlmSpec& model = read_once(stack.model, [](const std::string& name) { return catalogue().model(name); });
   const StepTimer timer = stack.timer(model);
   const auto grow = [&](double to, const std::string& what, const auto& step) {
     double most_s = 0, fall = 0, least = 0, at = 0;
