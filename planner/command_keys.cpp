@@ -37,6 +37,7 @@ std::span<const CommandKeys> command_keys() {
       CommandKeys{"plan without --simulate, of the file's compressor",
                   {"decode.keep_ratio"},
                   "plan chooses it: use --keep-ratio, or --simulate"},
+      CommandKeys{"plan", {"decode.budget"}, "a plan chooses a share of the KV: use compare or sweep"},
       CommandKeys{"plan by closed forms",
                   {"run", "cluster.router", "workload.requests", "workload.arrivals.process", "workload.arrivals.cv",
                    "schedule.window", "cluster.host.discipline", "schedule.unplaced", "schedule.asynchronous",

@@ -828,9 +828,10 @@ ObjectSchema<Scenario> decode_schema() {
               "KV compressor (all policies but full_kv and full_offload)");
   s.optional("keep_ratio", &Scenario::keep_ratio, number().above(0).at_most(1),
              "compressed KV / full KV, of token dropping; a quantiser's ratio follows from its bits");
-  s.optional("budget", KVSIM_MEMBER(serving.decode.budget), tokens().at_least(1),
-             "tokens that token dropping leaves of a context however long, in place of keep_ratio; figures of the "
-             "compressor are those at the share of each request that this is");
+  s.optional(
+      "budget", KVSIM_MEMBER(serving.decode.budget), tokens().at_least(1),
+      "tokens that token dropping leaves of a prompt (of the whole context, where the compressor acts on all), in "
+      "place of keep_ratio; its figures are those at the share of each request that this is");
   s.optional("draft_length", KVSIM_MEMBER(serving.decode.draft_length), integer().at_least(1).at_most(4096),
              "tokens drafted per round before one verification (draft_lengths: policy fixed)");
   s.optional("draft_limit", KVSIM_MEMBER(serving.decode.draft_limit),

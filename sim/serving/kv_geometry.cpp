@@ -103,20 +103,24 @@ std::int64_t KvGeometry::compressible(std::int64_t prompt, std::int64_t generate
   return std::max<std::int64_t>(0, prompt + generated - sink_tokens_ - recent);
 }
 
-double KvGeometry::bytes_left(std::int64_t acted_on) const {
-  return has_budget() ? tokens_left(acted_on) : static_cast<double>(acted_on) * ratio_;
+double KvGeometry::bytes_left(std::int64_t prompt, std::int64_t generated) const {
+  return has_budget() ? tokens_left(prompt, generated) : static_cast<double>(compressible(prompt, generated)) * ratio_;
 }
 
-double KvGeometry::tokens_left(std::int64_t acted_on) const {
+double KvGeometry::tokens_left(std::int64_t prompt, std::int64_t generated) const {
+  const std::int64_t acted_on = compressible(prompt, generated);
   if (!has_budget()) return static_cast<double>(acted_on) * kept_;
-  const std::int64_t left = std::max<std::int64_t>(budget_tokens_ - sink_tokens_ - residual_tokens_, 0);
+  // The latest tokens that count: of the prompt those that what is generated has not pushed out of the residual window.
+  const std::int64_t recent =
+      scope_ == CompressionScope::prompt ? std::max<std::int64_t>(residual_tokens_ - generated, 0) : residual_tokens_;
+  const std::int64_t left = std::max<std::int64_t>(budget_tokens_ - sink_tokens_ - recent, 0);
   return static_cast<double>(std::min(acted_on, left));
 }
 
 double KvGeometry::ratio_of(std::int64_t prompt, std::int64_t generated) const {
   const std::int64_t acted_on = compressible(prompt, generated);
   if (!has_budget()) return ratio_;
-  return acted_on > 0 ? tokens_left(acted_on) / static_cast<double>(acted_on) : 1.0;
+  return acted_on > 0 ? tokens_left(prompt, generated) / static_cast<double>(acted_on) : 1.0;
 }
 
 double KvGeometry::low_bit_tokens(std::int64_t context, std::int64_t whole, double factor) const {
@@ -126,7 +130,7 @@ double KvGeometry::low_bit_tokens(std::int64_t context, std::int64_t whole, doub
 double KvGeometry::compressed_tokens(std::int64_t prompt, std::int64_t generated) const {
   if (low_bit_copy_) return low_bit_tokens(prompt + generated, residual_tokens_ + fetched_tokens_);
   const std::int64_t acted_on = compressible(prompt, generated);
-  return bytes_left(acted_on) + static_cast<double>(prompt + generated - acted_on);
+  return bytes_left(prompt, generated) + static_cast<double>(prompt + generated - acted_on);
 }
 
 std::int64_t KvGeometry::blocks_for(double tokens) const {
@@ -181,7 +185,7 @@ double KvGeometry::reloaded_tokens(std::int64_t prompt, std::int64_t generated) 
   const std::int64_t acted_on = compressible(prompt, generated);
   const auto all = static_cast<double>(acted_on);
   if (reload_ != ReloadContent::missing) return all;
-  return has_budget() ? all - tokens_left(acted_on) : all * (1.0 - ratio_);
+  return has_budget() ? all - tokens_left(prompt, generated) : all * (1.0 - ratio_);
 }
 
 std::int64_t KvGeometry::reload_reservation(std::int64_t prompt, std::int64_t generated) const {
@@ -190,7 +194,7 @@ std::int64_t KvGeometry::reload_reservation(std::int64_t prompt, std::int64_t ge
 
 std::int64_t KvGeometry::redundant_reservation(std::int64_t prompt, std::int64_t generated) const {
   if (reload_ == ReloadContent::missing) return 0;
-  const double tokens = bytes_left(compressible(prompt, generated));
+  const double tokens = bytes_left(prompt, generated);
   return static_cast<std::int64_t>(tokens / static_cast<double>(block_tokens_)) * block_bytes_;
 }
 
@@ -224,7 +228,7 @@ double KvGeometry::compressed_read(std::int64_t prompt, std::int64_t generated, 
     return std::round(low_bit_tokens(prompt + generated, whole_tokens, attention_time_factor) * model_token_bytes_);
   }
   const std::int64_t acted_on = compressible(prompt, generated);
-  return std::round(bytes_left(acted_on) * model_token_bytes_ * attention_time_factor) +
+  return std::round(bytes_left(prompt, generated) * model_token_bytes_ * attention_time_factor) +
          full_read(prompt + generated - acted_on);
 }
 
@@ -232,7 +236,8 @@ double KvGeometry::attended_compressed(std::int64_t prompt, std::int64_t generat
   if (low_bit_copy_) return static_cast<double>(prompt + generated);
   constexpr double kParts = 1024;
   const std::int64_t acted_on = compressible(prompt, generated);
-  return std::round(tokens_left(acted_on) * kParts) / kParts + static_cast<double>(prompt + generated - acted_on);
+  return std::round(tokens_left(prompt, generated) * kParts) / kParts +
+         static_cast<double>(prompt + generated - acted_on);
 }
 
 double KvGeometry::quantised(std::int64_t prompt, std::int64_t generated) const {

@@ -26,8 +26,8 @@ class KvGeometry {
   /// The same where full KV takes `factor` of its bytes in GPU memory (models::FrameworkMemory).
   [[nodiscard]] KvGeometry with_full_kv_factor(double factor) const;
 
-  /// The same where a compressor leaves so many tokens of a context, sinks and residual included, however long it is;
-  /// tokens that it does not act on are kept beside them. Precondition: it drops tokens and narrows none.
+  /// The same where a compressor leaves so many tokens, sinks and residual included, however long the context is: of
+  /// the prompt, what is generated staying beside them, or of all. Precondition: it drops tokens and narrows none.
   [[nodiscard]] KvGeometry with_budget(std::int64_t tokens) const;
 
   /// The same with an auxiliary drafter's KV of so many bytes a token in the whole group beside it, never compressed.
@@ -121,9 +121,9 @@ class KvGeometry {
   [[nodiscard]] bool grows_regularly(std::int64_t prompt, std::int64_t generated) const;
   /// Tokens that the compressor acts on; the rest of the context is kept whole.
   [[nodiscard]] std::int64_t compressible(std::int64_t prompt, std::int64_t generated) const;
-  /// Bytes and tokens that are left of so many that the compressor acts on, in units of full tokens.
-  [[nodiscard]] double bytes_left(std::int64_t acted_on) const;
-  [[nodiscard]] double tokens_left(std::int64_t acted_on) const;
+  /// Bytes and tokens that are left of those that the compressor acts on, in units of full tokens.
+  [[nodiscard]] double bytes_left(std::int64_t prompt, std::int64_t generated) const;
+  [[nodiscard]] double tokens_left(std::int64_t prompt, std::int64_t generated) const;
   /// Tokens that a reload brings.
   [[nodiscard]] double reloaded_tokens(std::int64_t prompt, std::int64_t generated) const;
   /// Compressed context in units of full tokens.

@@ -54,6 +54,15 @@ TEST_F(CompareTest, AllLeavesOutDecodePoliciesThatCannotRunAndSaysWhy) {
   EXPECT_GT(at, page.find("full_offload"));
 }
 
+TEST_F(CompareTest, ThePageNamesPoliciesBelowAFloorOfQuality) {
+  write("s.yaml", tiny_scenario());
+  const std::string page = accepted({"compare", "s.yaml", "--policies", "full_kv,lossy", "--set",
+                                     "slo={quality_floor: 0.9, functional_floor: 0.5}"})
+                               .out;
+  EXPECT_NE(page.find("\n  lossy, 0.5 below slo.functional_floor"), std::string::npos) << page;
+  EXPECT_EQ(page.find("\n  full_kv, "), std::string::npos) << page;
+}
+
 TEST_F(CompareTest, NothingIsLeftOutOfAListOfPolicies) {
   write("s.yaml", tiny_scenario());
   const CommandResult r = accepted({"compare", "s.yaml", "--policies", "full_kv,lossy"});

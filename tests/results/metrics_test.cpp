@@ -133,7 +133,7 @@ TEST(Metrics, FunctionalCorrectnessStandsBesideTheScoreAndHasAFloorOfItsOwn) {
   EXPECT_DOUBLE_EQ(known["quality"]["functional"]["calls"].get<double>(), 0.1);
   EXPECT_TRUE(known["quality"]["functional"]["completion"].is_null());
   EXPECT_EQ(known["details"]["reasons"]["quality.functional.completion"],
-            "compressor kvzip has no published functional completion figures");
+            "compressor kvzip has no published functional completion figures, or none for this share of the KV");
   EXPECT_DOUBLE_EQ(known["quality"]["least_functional"].get<double>(), 0.1);
   EXPECT_DOUBLE_EQ(known["slo"]["below_functional_floor"].get<double>(), 0.4);
   EXPECT_EQ(known["slo"]["below_quality_floor"], 0.0);

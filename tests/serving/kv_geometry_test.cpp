@@ -133,16 +133,16 @@ TEST(KvGeometry, ABudgetLeavesAsManyTokensOfAnyContext) {
   c.sink_tokens = 4;
   c.residual_tokens = 64;
   const KvGeometry g = KvGeometry(tiny_model(), 1, c, 1, 16).with_budget(256);
-  // What is generated stays beside them; before that the residual window is of the prompt.
+  // Of the prompt; what is generated stays beside them.
   EXPECT_EQ(g.compressed_transfer(1000, 0), 256 * 1024);
   EXPECT_EQ(g.compressed_transfer(50'000, 0), 256 * 1024);
-  EXPECT_EQ(g.compressed_transfer(50'000, 64), 256 * 1024);
-  EXPECT_EQ(g.compressed_transfer(50'000, 100), (256 + 36) * 1024);
+  EXPECT_EQ(g.compressed_transfer(50'000, 64), (256 + 64) * 1024);
+  EXPECT_EQ(g.compressed_transfer(50'000, 100), (256 + 100) * 1024);
   EXPECT_EQ(g.compressed_transfer(200, 0), 200 * 1024) << "a shorter one is whole";
-  EXPECT_DOUBLE_EQ(g.attended_compressed(50'000, 64), 256);
-  EXPECT_EQ(g.reload_transfer(50'000, 64), (50'000 - 4 - 188) * 1024);
-  EXPECT_DOUBLE_EQ(g.ratio_of(50'004, 64), 188.0 / 50'000);
-  EXPECT_DOUBLE_EQ(g.ratio_of(60, 0), 1);
+  EXPECT_DOUBLE_EQ(g.attended_compressed(50'000, 64), 256 + 64);
+  EXPECT_EQ(g.reload_transfer(50'000, 64), (50'000 - 256) * 1024);
+  EXPECT_DOUBLE_EQ(g.ratio_of(50'004, 64), 252.0 / 50'000);
+  EXPECT_DOUBLE_EQ(g.ratio_of(256, 300), 1) << "nothing of the prompt need go";
   c.scope = CompressionScope::all;
   const KvGeometry all = KvGeometry(tiny_model(), 1, c, 1, 16).with_budget(256);
   EXPECT_EQ(all.compressed_transfer(50'000, 100), 256 * 1024);

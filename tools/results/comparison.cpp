@@ -13,6 +13,7 @@
 #include "tools/results/result_document.h"
 #include "tools/results/run_page.h"
 #include "tools/results/scenario_words.h"
+#include "tools/results/shortfall.h"
 #include "tools/results/time_account.h"
 
 namespace kvsim::results {
@@ -356,6 +357,11 @@ Page compare_page(const Comparison& comparison, bool timing, Labels labels) {
   for (const Outcome& o : outcomes) {
     if (std::string why = unsteady_state(o); !why.empty()) {
       page.subtitle.push_back(fmt::format("no steady state, {}: {}", o.policy, why));
+    }
+    const auto& slo = o.scenario.serving.slo;
+    if (!slo.quality_floor && !slo.functional_floor) continue;
+    if (const std::string below = floor_words(result_document(o, false)); !below.empty()) {
+      page.subtitle.push_back(o.policy + below);
     }
   }
 

@@ -85,7 +85,8 @@ Figure fidelity(const View& v, double lossless_value, double sum, std::string_vi
   }
   const std::string what =
       v.config().placement ? "a representation of stored prompts" : "compressor " + v.config().decode.compressor.name;
-  return ratio(sum, finished(v), fmt::format("{} has no published {} figures", what, published));
+  return ratio(sum, finished(v),
+               fmt::format("{} has no published {} figures, or none for this share of the KV", what, published));
 }
 
 std::vector<std::string> functional_keys() {
