@@ -103,6 +103,18 @@ TEST(Policies, ABudgetMakesLongContextsAsFastAsShortOnes) {
   EXPECT_GT(shorter.quality, longer.quality) << "less is left of it";
 }
 
+TEST(Policies, ATaskWithoutAFigureAtThisShareIsNotForgotten) {
+  // KVzip's code format is 0 at a quarter, and has no figure above it; calls have.
+  const auto good = [](const char* kept) {
+    return measure(small_scenario({fmt::format("decode={{policy: lossy, compressor: kvzip, keep_ratio: {}}}", kept),
+                                   "schedule={policy: fcfs}", "slo={functional_floor: 0.05}"}))
+        .good;
+  };
+  EXPECT_EQ(good("0.25"), 0U);
+  EXPECT_EQ(good("0.26"), 0U);
+  EXPECT_GT(good("1.0"), 0U);
+}
+
 TEST(Policies, ABudgetIsOfWholeTokensAndInPlaceOfAShare) {
   EXPECT_NE(small_refusal({"decode.budget=1024 tokens"}).find("decode.keep_ratio says what is kept"),
             std::string::npos);
