@@ -38,7 +38,7 @@ if(KVSIM_SANITIZE)
   target_compile_options(kvsim_options INTERFACE -fsanitize=${KVSIM_SANITIZE} -fno-sanitize-recover=all
     -fno-omit-frame-pointer)
   target_link_options(kvsim_options INTERFACE -fsanitize=${KVSIM_SANITIZE})
-  if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL Clang AND KVSIM_SANITIZE MATCHES address)
     # At a fixed address: a program that tests start thousands of times has millions of addresses to set otherwise.
     set(module $<STREQUAL:$<TARGET_PROPERTY:TYPE>,MODULE_LIBRARY>)
     target_compile_options(kvsim_options INTERFACE $<$<NOT:${module}>:-fno-pie>

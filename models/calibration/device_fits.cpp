@@ -204,7 +204,7 @@ class DeviceFits {
     result_.storage = drive;
   }
 
-  /// What host memory gives to all that read and write it, which bounds the GPUs' copies together.
+  /// Rates of host memory for all that read and write it, which bound the GPUs' copies together.
   void fit_host_memory() {
     constexpr double kFastest = 5000;
     const auto rows = [this](const char* kind) {

@@ -102,7 +102,7 @@ struct FitProblem {
 /// above the greatest.
 [[nodiscard]] std::vector<double> axis_around(const std::vector<double>& nodes, double least, double greatest);
 
-/// The same axis `d` alone, one node each of the others.
+/// The grid along axis `d` alone, one node each of the others.
 [[nodiscard]] Correction along(const Correction& grid, std::size_t d);
 
 /// Nodes of each axis of a correction; those behind the last are empty.

@@ -74,7 +74,8 @@ FunctionalScores CompressorSpec::functional_at(double keep_ratio) const {
   FunctionalScores scores = functional_unknown();
   for (std::size_t task = 0; task < scores.size(); ++task) {
     const std::vector<KeepRatioPoint>& points = functional[task].points;
-    if (points.empty() || keep_ratio > points.back().keep_ratio) continue;
+    if (points.empty()) continue;
+    if (keep_ratio > points.back().keep_ratio) return functional_unknown();
     scores[task] = points.front().value;
     for (std::size_t i = 1; i < points.size() && keep_ratio > points[i - 1].keep_ratio; ++i) {
       const KeepRatioPoint &below = points[i - 1], &above = points[i];

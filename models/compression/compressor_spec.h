@@ -81,8 +81,8 @@ struct CompressorSpec {
   [[nodiscard]] double quality_at(double keep_ratio) const;
 
   /// Functional correctness at c, by task: 1 with everything kept, interpolated linearly between given points, that of
-  /// the lowest point below it (an upper bound, as keeping less is no better). NaN above the highest point, as a
-  /// straight line to 1 would flatter, and where no point is given.
+  /// the lowest point below it (an upper bound, as keeping less is no better). NaN where no point is given; of all
+  /// tasks above the highest point of any, as a line to 1 would flatter and the task without a figure may be the worst.
   [[nodiscard]] FunctionalScores functional_at(double keep_ratio) const;
 };
 

@@ -26,7 +26,7 @@ class KvGeometry {
   /// The same where full KV takes `factor` of its bytes in GPU memory (models::FrameworkMemory).
   [[nodiscard]] KvGeometry with_full_kv_factor(double factor) const;
 
-  /// The same where a compressor leaves so many tokens, sinks and residual included, however long the context is: of
+  /// Geometry where a compressor leaves so many tokens, sinks and residual included, however long the context is: of
   /// the prompt, what is generated staying beside them, or of all. Precondition: it drops tokens and narrows none.
   [[nodiscard]] KvGeometry with_budget(std::int64_t tokens) const;
 

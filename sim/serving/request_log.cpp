@@ -20,21 +20,6 @@ void drop_every_second(std::vector<T>& series) {
 
 }  // namespace
 
-namespace {
-
-/// Functional correctness at this share of the KV; not known where a part of what is published of the compressor has no
-/// figure there, since that part may be the worst.
-models::FunctionalScores whole_functional(const models::CompressorSpec& compressor, double ratio) {
-  const models::FunctionalScores scores = compressor.functional_at(ratio);
-  for (std::size_t task = 0; task < scores.size(); ++task) {
-    const bool published = !compressor.functional[task].points.empty();
-    if (published && std::isnan(scores[task])) return models::functional_unknown();
-  }
-  return scores;
-}
-
-}  // namespace
-
 OutputFidelity decoding_fidelity(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
                                  std::int64_t prompt, std::int64_t generated) {
   if (decode.lossless()) return {};
@@ -47,7 +32,7 @@ OutputFidelity decoding_fidelity(const ServingConfig& config, const DecodePolicy
     return {false, q.step_kl, q.score, models::functional_unknown()};
   }
   const double ratio = geometry.ratio_of(prompt, generated);
-  return {false, compressor.step_kl(ratio), compressor.quality_at(ratio), whole_functional(compressor, ratio)};
+  return {false, compressor.step_kl(ratio), compressor.quality_at(ratio), compressor.functional_at(ratio)};
 }
 
 OutputFidelity output_fidelity(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,

@@ -28,7 +28,7 @@ struct Case {
   bool by_channel = false;  // scales of keys
   int head_dim = kHeadDim;
 
-  /// Of a latent, which keys hold too, or expanded from it.
+  /// Whether values are the first elements of the keys, as those of a latent are.
   [[nodiscard]] bool latent() const { return head_dim == kLatentKeyDim; }
   [[nodiscard]] int value_dim() const {
     return latent() ? kLatentValueDim : head_dim == kExpandedKeyDim ? kExpandedValueDim : head_dim;

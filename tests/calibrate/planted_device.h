@@ -159,7 +159,7 @@ class PlantedDevice : public ::testing::Test {
     return file.text(true);
   }
 
-  /// Of as many bytes a second in all, and a tenth of it by one thread; written at half the rate.
+  /// A table of host memory that gives so many bytes a second in all, a tenth of it to one thread, half to writes.
   static std::string host_memory(double bytes_per_s) {
     CsvFile file(host_columns("host_memory_operation"));
     for (const double threads : {1, 2, 4, 8, 16, 32, 64}) {

@@ -1,4 +1,4 @@
-// What is planted in a device's tables comes back through the fit, and changes simulated steps.
+// Figures that are planted in a device's tables come back through the fit, and change simulated steps.
 #include "tests/calibrate/planted_device.h"
 
 #include <gtest/gtest.h>

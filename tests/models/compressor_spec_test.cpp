@@ -132,6 +132,11 @@ TEST(Functional, IsKnownUpToTheHighestPointAndAtMostThatOfTheLowest) {
   EXPECT_DOUBLE_EQ(c.functional_at(0.1)[0], 0.1);     // keeping less is no better
   EXPECT_TRUE(std::isnan(c.functional_at(0.76)[0]));  // nothing is published there
   EXPECT_TRUE(std::isnan(c.functional_at(0.5)[1]));   // nor of another task
+  // A task that is wrong at the last ratio with a figure must not be forgotten above it.
+  c.functional[1].points = {{0.25, 0.0}};
+  EXPECT_EQ(least_functional(c.functional_at(0.25)), 0);
+  EXPECT_TRUE(std::isnan(least_functional(c.functional_at(0.26))));
+  c.functional[1].points.clear();
   EXPECT_EQ(c.functional_at(1), functional_of_full_kv());
 }
 
@@ -152,7 +157,9 @@ TEST(Functional, OfKvzipIsAsPublishedAndFarBelowItsTaskScore) {
   EXPECT_GT(llama.quality_at(0.25), 0.75);
   EXPECT_DOUBLE_EQ(llama.functional_at(0.25)[0], 0.1);
   EXPECT_DOUBLE_EQ(llama.functional_at(0.25)[1], 0);
-  EXPECT_DOUBLE_EQ(llama.functional_at(0.75)[0], 0.31);
+  EXPECT_EQ(llama.functional[0].points.back().keep_ratio, 0.75);
+  EXPECT_EQ(llama.functional[0].points.back().value, 0.31);
+  EXPECT_TRUE(std::isnan(least_functional(llama.functional_at(0.75)))) << "nothing is published of its code there";
   EXPECT_DOUBLE_EQ(catalogue.compressor("kvzip-qwen").functional_at(0.25)[2], 0.9);
   EXPECT_TRUE(std::isnan(least_functional(catalogue.compressor("snapkv").functional_at(0.25))));
 }

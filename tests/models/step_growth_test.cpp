@@ -91,7 +91,7 @@ struct Density {
   double dense, factor;
 };
 
-/// What `read` makes of a name, read once: entries of the catalogue take longer to read than their steps to time.
+/// The result of `read` for a name, read once: entries of the catalogue take longer to read than their steps to time.
 template <class Read>
 const auto& read_once(const std::string& name, const Read& read) {
   static std::map<std::string, decltype(read(name))> known;

@@ -133,7 +133,7 @@ TEST(KvGeometry, ABudgetLeavesAsManyTokensOfAnyContext) {
   c.sink_tokens = 4;
   c.residual_tokens = 64;
   const KvGeometry g = KvGeometry(tiny_model(), 1, c, 1, 16).with_budget(256);
-  // Of the prompt; what is generated stays beside them.
+  // So much of the prompt is left; what is generated stays beside it.
   EXPECT_EQ(g.compressed_transfer(1000, 0), 256 * 1024);
   EXPECT_EQ(g.compressed_transfer(50'000, 0), 256 * 1024);
   EXPECT_EQ(g.compressed_transfer(50'000, 64), (256 + 64) * 1024);

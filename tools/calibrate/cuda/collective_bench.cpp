@@ -14,7 +14,7 @@
 namespace kvsim::calibrate {
 namespace {
 
-/// Whoever calls works on that device until this goes.
+/// Selects a device for the calling thread, until this goes.
 class OnDevice {
  public:
   explicit OnDevice(int device) {
@@ -29,7 +29,7 @@ class OnDevice {
   int before_ = 0;
 };
 
-/// What one GPU sends and receives.
+/// Buffers that one GPU sends from and receives into.
 struct Messages {
   DeviceBuffer<Bf16> send, receive;
 };
