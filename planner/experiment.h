@@ -12,6 +12,7 @@
 #include "sim/engine/statistics.h"
 #include "sim/engine/trace.h"
 #include "sim/scenario/scenario.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/measurements.h"
 #include "sim/serving/simulation.h"
 

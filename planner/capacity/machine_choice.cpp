@@ -11,6 +11,7 @@
 #include "planner/capacity/run_length.h"
 #include "planner/quality_floor.h"
 #include "sim/reuse/prompt_assembly.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/simulation.h"
 #include "sim/systems/systems.h"
 

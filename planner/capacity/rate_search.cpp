@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "planner/capacity/run_length.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/simulation.h"
 
 namespace kvsim::planner::capacity {

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "models/workload/distributions.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/simulation.h"
 
 namespace kvsim::planner {

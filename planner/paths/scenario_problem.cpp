@@ -12,6 +12,7 @@
 #include "planner/plan/scenario_costs.h"
 #include "sim/pools/configuration.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"
 

@@ -15,6 +15,8 @@
 #include "planner/infeasible.h"
 #include "planner/plan/changing_rate.h"
 #include "sim/engine/random.h"
+#include "sim/serving/draft_lengths/draft_length_policy.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"
 

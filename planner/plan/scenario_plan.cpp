@@ -12,6 +12,7 @@
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/simulation.h"
+#include "sim/systems/systems.h"
 
 namespace kvsim::planner {
 namespace {
@@ -116,7 +117,7 @@ void check_drafting(const scenario::Scenario& s, double keep_ratio) {
   least.c = keep_ratio;
   least.batch.B_c = 1;
   try {
-    serving::check_configuration(with_plan(s, least).serving);
+    systems::check_serving(with_plan(s, least).serving);
   } catch (const serving::ConfigurationError& e) {
     throw schema::InputError(fmt::format("{}: {}: {}", s.file, e.key(), e.what()));
   }

@@ -11,8 +11,11 @@
 #include "models/schema/units.h"
 #include "planner/infeasible.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/draft_lengths/draft_length_policy.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/simulation.h"
+#include "sim/systems/systems.h"
 
 namespace kvsim::planner {
 
@@ -114,7 +117,7 @@ PolicyOutlook outlook_of(const scenario::Scenario& s, const DecodePolicy& decode
   p.policy = decode.name;
   try {
     const serving::ServingConfig config = under(s, decode).serving;
-    serving::check_configuration(config);
+    systems::check_serving(config);
     p.memory = batch_by_memory(config, traffic);
     const LikeRequests requests = average_requests(traffic, p.memory.batch);
     p.resident_fraction = resident_fraction_of(config, decode, requests.context());

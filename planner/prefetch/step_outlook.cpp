@@ -5,6 +5,7 @@
 #include "sim/engine/time.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/fetching.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"
 

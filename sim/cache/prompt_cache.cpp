@@ -12,6 +12,8 @@
 #include "sim/cache/eviction/chain_rules.h"
 #include "sim/cache/placement/placement.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/draft_lengths/draft_length_policy.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
 
 namespace kvsim::cache {

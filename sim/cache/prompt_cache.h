@@ -58,13 +58,10 @@ models::PrefillCost prefill_cost(const serving::ServingConfig& config, const ser
 /// Decoding with what is stored compressed is verified against copies that are kept whole.
 bool verifies_stored(const serving::ServingConfig& config);
 
-/// serving::check_configuration, and what goes together with placement. Throws serving::ConfigurationError.
-void check_configuration(const serving::ServingConfig& config);
+/// The tiers of a configuration with placement, from the top down.
+std::vector<StoreTier> tiers_of(const serving::ServingConfig& config);
 
-/// What goes together with placement between pools. Throws serving::ConfigurationError.
-void check_pools(const serving::ServingConfig& config);
-
-/// The tiers of a configuration with placement, without the lanes to them.
+/// These with what else the store is made of, without the lanes to them.
 StoreConfig store_config(const serving::ServingConfig& config);
 
 class PromptCache : public serving::PromptStore {

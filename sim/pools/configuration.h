@@ -10,9 +10,6 @@
 
 namespace kvsim::pools {
 
-/// Checks what no single field of a configuration with pools shows. Throws serving::ConfigurationError.
-void check_configuration(const serving::ServingConfig& config);
-
 /// Whether there are paths for requests of this decode policy at all: drafts where the full KV is have none.
 [[nodiscard]] inline bool has_paths(const serving::DecodePolicy& decode) {
   return !decode.keeps_full;

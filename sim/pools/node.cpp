@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/request_log.h"
 
 namespace kvsim::pools {

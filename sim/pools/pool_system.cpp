@@ -9,7 +9,9 @@
 #include "sim/engine/invariant.h"
 #include "sim/pools/configuration.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/drafting.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
 
 namespace kvsim::pools {

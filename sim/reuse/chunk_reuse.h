@@ -19,9 +19,6 @@
 
 namespace kvsim::reuse {
 
-/// cache::check_configuration, and what prompts made of chunks need. Throws serving::ConfigurationError.
-void check_configuration(const serving::ServingConfig& config);
-
 // GPUs of a small model's own: prompts are scored one after the other on each, then tokens are chosen on a CPU.
 
 class Scorers {

@@ -8,6 +8,8 @@
 
 #include "sim/reuse/prompt_assembly.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/draft_lengths/draft_length_policy.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"
 

@@ -227,9 +227,6 @@ struct DecodeConfig {
   std::optional<SparseConfig> sparse;
 };
 
-/// The same with what the policy drafts on in place: of sparse_self, what `sparse` says.
-DecodeConfig own_drafts(const DecodeConfig& decode);
-
 /// How much of a reload must be there when its verification begins.
 enum class ReloadArrival {
   layerwise,  ///< each layer's KV in time for that layer: the end of the transfer overlaps the forward pass

@@ -80,4 +80,18 @@ const DecodePolicy* find_decode_policy(std::string_view name) {
   return it == kDecodePolicies.end() ? nullptr : &*it;
 }
 
+DecodeConfig own_drafts(const DecodeConfig& decode) {
+  const DecodePolicy* policy = find_decode_policy(decode.policy);
+  DecodeConfig own = decode;
+  if (!policy || !policy->keeps_full) return own;
+  const SparseConfig sparse = decode.sparse.value_or(SparseConfig{});
+  own.compressor = sparse.selection.value_or(own.compressor);
+  own.compressor.reload = models::ReloadContent::missing;  // what is read is a part of the full KV, no copy beside it
+  own.keep_ratio = sparse.keep_ratio.value_or(own.keep_ratio);
+  if (sparse.keep_ratio) own.budget.reset();
+  own.draft_length = sparse.draft_length.value_or(own.draft_length);
+  own.acceptance = sparse.acceptance.value_or(own.acceptance);
+  return own;
+}
+
 }  // namespace kvsim::serving

@@ -96,4 +96,7 @@ inline DecodePolicy configured_policy(const ServingConfig& config) {
   return decode;
 }
 
+/// `decode` with what its policy drafts on in place: of sparse_self, what DecodeConfig::sparse says.
+DecodeConfig own_drafts(const DecodeConfig& decode);
+
 }  // namespace kvsim::serving

@@ -5,6 +5,7 @@
 
 #include "sim/engine/random.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/kv_geometry.h"
 
 namespace kvsim::serving {

@@ -5,6 +5,7 @@
 
 #include "models/hardware/link_spec.h"
 #include "models/schema/units.h"
+#include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"
 

@@ -1,4 +1,5 @@
 #include "sim/serving/kv_demand.h"
+#include "sim/serving/draft_lengths/draft_length_policy.h"
 
 #include <algorithm>
 

@@ -8,7 +8,6 @@
 #include "models/llm/llm_spec.h"
 #include "sim/serving/config.h"
 #include "sim/serving/decode_policy.h"
-#include "sim/serving/kv_layout.h"
 
 namespace kvsim::serving {
 
@@ -169,69 +168,9 @@ class KvGeometry {
 /// imply for quantisation, their product for both.
 double effective_ratio(const models::CompressorSpec& compressor, double keep_ratio);
 
-// How much KV a group of GPUs holds: computed once, enforced by the memory pool, printed in every result.
-
-/// The KV of the configured model at a keep ratio, without what a decode policy holds beside it.
-KvGeometry kv_at(const ServingConfig& config, double keep_ratio);
-
-/// The KV of the configured model under the configured decode policy, as a replica or a node of a pool holds it.
-KvGeometry configured_geometry(const ServingConfig& config);
-
 /// What a step fetches for a next one of so many proposals of an auxiliary drafter: one speculative token more for
 /// each.
 models::PrefetchSpec step_prefetch(const ServingConfig& config, std::int64_t proposals);
-
-/// The same for the most proposals that the policy makes, if any.
-models::PrefetchSpec replica_prefetch(const ServingConfig& config, const DecodePolicy& decode);
-
-/// Bytes of weights that a replica's GPUs hold: the model's, those of an auxiliary drafter, and those of a small model
-/// that scores on them.
-std::int64_t replica_weights(const ServingConfig& config);
-/// Bytes of a model's weights on all GPUs together: ranks have copies of all but the routed experts.
-[[nodiscard]] std::int64_t held_weights(const models::LlmSpec& model, const models::Parallelism& parallel);
-
-/// What becomes of the GPU memory of a tensor-parallel group, bytes; the parts add up to `gpu`.
-struct MemorySplit {
-  std::int64_t gpu = 0;          ///< of all its GPUs
-  std::int64_t kept_free = 0;    ///< beyond cluster.gpu.memory_fraction; with stated KV all that is left
-  std::int64_t weights = 0;      ///< the model's
-  std::int64_t activations = 0;  ///< kept for them
-  std::int64_t other = 0;        ///< other weights, the framework's workspace, stored prompts, less than a block
-  std::int64_t kv = 0;           ///< KV capacity
-};
-MemorySplit memory_split(const ServingConfig& config, const KvGeometry& geometry);
-
-/// Whether a fast link joins the GPUs of a replica, as far as memory for collectives depends on it.
-bool has_fast_peers(const ClusterConfig& cluster);
-
-/// Bytes of one GPU that neither weights nor KV have, out of memory_fraction x GPU memory: cluster.gpu.activations,
-/// else what the engine takes (models::memory_beside_kv), of `model` on GPUs shared as `parallel` says; none under a
-/// framework, whose profile has it.
-std::int64_t memory_beside_kv(const ServingConfig& config, const models::LlmSpec& model,
-                              const models::Parallelism& parallel);
-/// memory_beside_kv() of the configured model.
-std::int64_t memory_beside_kv(const ServingConfig& config);
-
-/// Bytes of GPU memory for KV in the whole group, before any of it is set aside: as stated (StatedKv), else
-/// n (memory fraction - memory_beside_kv - the framework's workspace) - weights - what placement keeps for prompts.
-/// Negative where the model does not fit. The one place that decides how much KV fits.
-std::int64_t kv_pool_bytes(const ServingConfig& config);
-
-/// kv_pool_bytes() in whole blocks, without what an iteration writes in layers with a window.
-std::int64_t kv_capacity_bytes(const ServingConfig& config, const KvGeometry& geometry);
-
-/// How the configured engine lays that out.
-KvLayout kv_layout(const ServingConfig& config);
-
-/// Most positions that a request may draft in one round: as configured, else twice the longest draft length that its
-/// policy chooses; never less than that length itself, and that length where the limit is strict.
-std::int64_t draft_limit(const DecodeConfig& decode);
-
-/// Most tokens that an auxiliary drafter proposes for a request before a step; 0 where the policy has none.
-std::int64_t most_proposed(const DecodeConfig& config, const DecodePolicy& decode);
-
-/// Tokens beyond the context that a request's next step or round may bring.
-std::int64_t draft_room(const DecodeConfig& config, const DecodePolicy& decode);
 
 /// GPU memory that a decoding request holds which does not verify, whole blocks. `room`: draft_room() of the policy.
 std::int64_t decoding_reservation(const DecodePolicy& decode, const KvGeometry& geometry, std::int64_t prompt,

@@ -293,4 +293,7 @@ void for_each_field(Visit&& visit) {
   std::apply([&visit](const auto&... each) { (visit(each), ...); }, fields);
 }
 
+/// a += b, as if b had been measured beside a: field by field, as measurement_fields.h says.
+void merge(Measurements& a, const Measurements& b);
+
 }  // namespace kvsim::serving

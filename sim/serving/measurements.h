@@ -278,9 +278,6 @@ struct Measurements {
   TokenSlices tokens_by_slice;  ///< of a single run, for batch means; not merged
 };
 
-/// a += b, as if b had been measured beside a: field by field, as measurement_fields.h says.
-void merge(Measurements& a, const Measurements& b);
-
 /// Share of the time in which the threads that tokenise were at work, mean over replicas; 0 where it takes no time.
 [[nodiscard]] inline double tokeniser_busy(const Measurements& m) {
   return engine::share(m.tokenising_s, m.tokenisers_s);

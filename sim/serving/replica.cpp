@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "sim/engine/invariant.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
 
 namespace kvsim::serving {

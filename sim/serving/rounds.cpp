@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/schedule_policy.h"
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/full_kv_source.h"
 #include "sim/serving/kv_geometry.h"
 

@@ -16,6 +16,7 @@
 #include "sim/engine/time.h"
 #include "sim/engine/trace.h"
 #include "sim/serving/config.h"
+#include "sim/serving/configuration_error.h"
 #include "sim/serving/measurements.h"
 #include "sim/serving/request.h"
 #include "sim/serving/request_log.h"
@@ -25,56 +26,6 @@ class Fabric;
 }
 
 namespace kvsim::serving {
-
-/// The configuration cannot be simulated; what() says why in the user's terms.
-class ConfigurationError : public std::runtime_error {
- public:
-  /// `key`: the scenario key to blame, dotted.
-  ConfigurationError(std::string key, const std::string& message) : std::runtime_error(message), key_(std::move(key)) {}
-  [[nodiscard]] const std::string& key() const { return key_; }
-
- private:
-  std::string key_;
-};
-
-/// The GPUs, their number or their links do not suit the rest of the configuration, which another machine may run.
-class UnsuitableMachine : public ConfigurationError {
- public:
-  using ConfigurationError::ConfigurationError;
-};
-
-/// The weights leave no room for KV.
-class ModelDoesNotFit : public UnsuitableMachine {
- public:
-  using UnsuitableMachine::UnsuitableMachine;
-};
-
-/// More requests are in the system than RunConfig::most_in_flight.
-class TooManyInFlight : public ConfigurationError {
- public:
-  using ConfigurationError::ConfigurationError;
-};
-
-/// KV memory of one replica, as computed and enforced.
-struct KvCapacity {
-  std::int64_t bytes = 0;
-  std::int64_t tokens = 0;          ///< in full, as engines state them (KvLayout::tokens)
-  std::int64_t context_tokens = 0;  ///< of the longest single context that fits, at most the model's
-  std::int64_t blocks = 0;          ///< of KvLayout
-  std::int64_t block_tokens = 0;
-  std::int64_t weights_bytes = 0;
-  std::int64_t longest = 0;       ///< tokens of the longest request that the model allows
-  double concurrency = 0;         ///< requests of that length that fit
-  double stored_concurrency = 0;  ///< likewise, held as the decode policy holds them (compressed)
-  std::string decided_by;         ///< the key, engine or profile that decided the bytes, in words
-};
-
-/// Checks what no single field of any configuration shows: the model fits, the policies go together, the compressor can
-/// be used; see systems::check. Throws ConfigurationError.
-void check_configuration(const ServingConfig& config);
-
-/// KV capacity of a replica. Throws ModelDoesNotFit.
-KvCapacity kv_capacity(const ServingConfig& config);
 
 /// Is told what becomes of requests, as it happens.
 class RequestWatcher {

@@ -8,10 +8,10 @@
 
 #include "sim/cache/placement/placement.h"
 #include "sim/cache/prompt_cache.h"
-#include "sim/pools/configuration.h"
 #include "sim/pools/pool_system.h"
 #include "sim/reuse/chunk_reuse.h"
 #include "sim/serving/replica_fleet.h"
+#include "sim/systems/checks.h"
 
 namespace kvsim::systems {
 namespace {
@@ -37,26 +37,26 @@ constexpr std::array kMachines{
     // Two pools of nodes around a storage node.
     Machines{[](const ServingConfig& config) { return config.cluster.pools.has_value(); },
              [](const ServingConfig& config) {
-               if (config.placement) cache::check_pools(config);  // what does not go together, before what is missing
-               pools::check_configuration(config);
+               if (config.placement) check_tiered_pools(config);  // what does not go together, before what is missing
+               check_pools(config);
              },
              [](const RunEnvironment& environment, const cache::FutureUses* future) -> std::unique_ptr<ServingSystem> {
                return std::make_unique<pools::PoolSystem>(
                    environment, environment.config.placement ? prompt_cache(environment, future) : nullptr);
              }},
     // Replicas whose prompts are put together from chunks.
-    Machines{[](const ServingConfig& config) { return config.reuse.has_value(); }, reuse::check_configuration,
+    Machines{[](const ServingConfig& config) { return config.reuse.has_value(); }, check_reuse,
              [](const RunEnvironment& environment, const cache::FutureUses* future) {
                return serving::make_replica_fleet(environment,
                                                   std::make_unique<reuse::ChunkReuse>(environment, future));
              }},
     // Replicas whose prompts are stored in tiers and found again.
-    Machines{[](const ServingConfig& config) { return config.placement.has_value(); }, cache::check_configuration,
+    Machines{[](const ServingConfig& config) { return config.placement.has_value(); }, check_tiered_replicas,
              [](const RunEnvironment& environment, const cache::FutureUses* future) {
                return serving::make_replica_fleet(environment, prompt_cache(environment, future));
              }},
     // Replicas with host memory.
-    Machines{[](const ServingConfig&) { return true; }, serving::check_configuration,
+    Machines{[](const ServingConfig&) { return true; }, check_serving,
              [](const RunEnvironment& environment, const cache::FutureUses*) {
                return serving::make_replica_fleet(environment);
              }},

@@ -14,6 +14,9 @@ namespace kvsim::systems {
 /// Makes the feed of a run a second time: a placement policy that needs the future reads all of it beforehand.
 using SameFeed = std::function<std::unique_ptr<serving::RequestFeed>()>;
 
+/// The part of check() that is the same for all machines. Throws serving::ConfigurationError.
+void check_serving(const serving::ServingConfig& config);
+
 /// Checks what no single key shows: the model fits, the policies go together, and with the machines. Planned weights of
 /// dispatch come later: simulate() misses them. Throws serving::ConfigurationError.
 void check(const serving::ServingConfig& config);

@@ -14,6 +14,7 @@
 #include "sim/cache/placement/placement.h"
 #include "sim/engine/chrome_trace.h"
 #include "sim/engine/random.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"
 #include "tests/pools/pools_runs.h"

@@ -5,6 +5,7 @@
 
 #include "models/catalogue/catalogue.h"
 #include "models/engines/engine_memory.h"
+#include "sim/serving/kv_capacity.h"
 
 namespace kvsim::models::KVSIM_FILE {
 namespace {

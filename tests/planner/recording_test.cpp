@@ -10,6 +10,7 @@
 #include "models/schema/yaml.h"
 #include "planner/backtest/backtest.h"
 #include "sim/scenario/scenario.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/simulation.h"
 #include "tests/scenario/temporary_folder.h"
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "planner/experiment.h"
+#include "sim/serving/kv_capacity.h"
 #include "tests/pools/pools_runs.h"
 
 namespace kvsim::testing::KVSIM_FILE {

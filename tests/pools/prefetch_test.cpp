@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
 #include "tests/pools/pools_runs.h"
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
 #include "tests/results/outcome_of.h"
 #include "tests/support/pools_scenario.h"

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/simulation.h"
 #include "tools/results/result_document.h"
 

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "models/schema/error.h"
+#include "sim/serving/kv_capacity.h"
 #include "tests/results/outcome_of.h"
 #include "tests/support/pools_scenario.h"
 #include "tests/support/small_scenario.h"

@@ -9,6 +9,7 @@
 
 #include "sim/reuse/prompt_assembly.h"
 #include "sim/reuse/reuse_times.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"
 #include "tests/reuse/chunk_scenario.h"

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/reuse/reuse_times.h"
+#include "sim/serving/kv_capacity.h"
 #include "tests/reuse/told_requests.h"
 
 namespace kvsim::testing::KVSIM_FILE {

@@ -11,6 +11,7 @@
 
 #include "sim/cache/placement/placement.h"
 #include "sim/engine/chrome_trace.h"
+#include "sim/serving/kv_capacity.h"
 #include "tests/reuse/chunk_scenario.h"
 #include "tests/support/same_sample.h"
 

@@ -6,6 +6,7 @@
 
 #include "models/catalogue/catalogue.h"
 #include "sim/serving/config.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
 #include "tests/scenario/summary.h"
 #include "tests/support/small_scenario.h"

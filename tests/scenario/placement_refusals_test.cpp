@@ -3,6 +3,7 @@
 
 #include "models/schema/error.h"
 #include "sim/cache/prompt_cache.h"
+#include "sim/systems/systems.h"
 #include "tests/scenario/key_rows.h"
 #include "tests/support/small_scenario.h"
 
@@ -66,7 +67,7 @@ TEST(RefusedPlacement, IsAPolicyThatNoTableHas) {
   serving::ServingConfig config = small_scenario(placed()).serving;
   config.placement->policy = "random";
   try {
-    cache::check_configuration(config);
+    systems::check(config);
     FAIL();
   } catch (const serving::ConfigurationError& e) {
     EXPECT_EQ(e.key() + ": " + e.what(), "placement.policy: unknown placement policy random");

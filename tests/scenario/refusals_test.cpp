@@ -3,6 +3,7 @@
 
 #include "models/schema/error.h"
 #include "sim/serving/simulation.h"
+#include "sim/systems/systems.h"
 #include "tests/scenario/key_rows.h"
 #include "tests/support/small_scenario.h"
 
@@ -316,7 +317,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 std::string key_blamed(const serving::ServingConfig& config) {
   try {
-    serving::check_configuration(config);
+    systems::check_serving(config);
   } catch (const ConfigurationError& e) {
     return e.key() + ": " + e.what();
   }

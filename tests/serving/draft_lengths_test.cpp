@@ -8,6 +8,7 @@
 #include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/draft_lengths/draft_lengths.h"
 #include "sim/serving/drafting.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/round_rate.h"
 #include "tests/serving/length_figures.h"

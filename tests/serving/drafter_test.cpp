@@ -10,6 +10,7 @@
 #include "models/kernels/step_time.h"
 #include "planner/policy_words.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
 #include "tests/support/small_scenario.h"
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "planner/policy_words.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/simulation.h"
 #include "tests/scenario/temporary_folder.h"
 #include "tests/support/small_scenario.h"

@@ -10,6 +10,7 @@
 #include "models/hardware/link_spec.h"
 #include "models/prefetch/prefetch_spec.h"
 #include "sim/serving/fetching.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"
 #include "tests/support/same_sample.h"

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/serving/kv_capacity.h"
 #include "tests/support/small_scenario.h"
 
 namespace kvsim::testing::KVSIM_FILE {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/scenario/scenario.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/simulation.h"
 #include "tools/validation/measured_data.h"
 

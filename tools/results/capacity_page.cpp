@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/simulation.h"
 #include "tools/results/capacity.h"
 #include "tools/results/provenance.h"

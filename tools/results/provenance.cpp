@@ -19,6 +19,7 @@
 #include "models/schemas.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/fetching.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/replica_fleet.h"
 #include "sim/serving/step_parts.h"
 #include "tools/results/scenario_words.h"

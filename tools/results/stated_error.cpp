@@ -11,6 +11,7 @@
 
 #include "models/kernels/step_time.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
 #include "tools/results/comparison.h"
 #include "tools/results/metrics.h"

@@ -10,6 +10,7 @@
 #include "models/schema/error.h"
 #include "models/workload/distributions.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/simulation.h"
 #include "sim/serving/step_parts.h"

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "planner/export/engine_export.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/simulation.h"
 
 namespace kvsim::planner {

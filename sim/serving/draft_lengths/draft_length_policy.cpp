@@ -155,4 +155,22 @@ std::int64_t best_draft_length(const AgreementEvidence& evidence, double prior, 
   return most;
 }
 
+std::int64_t draft_limit(const DecodeConfig& decode) {
+  const std::int64_t longest = longest_draft(decode);
+  if (decode.draft_limit == 0) return 2 * longest;
+  return std::max(decode.draft_limit, longest);  // strict is below any length
+}
+
+std::int64_t most_proposed(const DecodeConfig& config, const DecodePolicy& decode) {
+  if (decode.proposes()) return longest_draft(config);
+  return decode.drafter ? config.drafter->tokens() : 0;
+}
+
+std::int64_t draft_room(const DecodeConfig& config, const DecodePolicy& decode) {
+  if (decode.verifies) return draft_limit(config) + 1;
+  const std::int64_t proposed = most_proposed(config, decode);
+  if (decode.fetch == Fetch::speculative) return config.prefetch.query_tokens + 1 + 2 * proposed;
+  return 1 + (decode.drafter ? config.drafter->verified(proposed) : proposed);
+}
+
 }  // namespace kvsim::serving

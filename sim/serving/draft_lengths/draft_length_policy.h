@@ -117,6 +117,16 @@ std::int64_t fixed_draft_length(const DecodeConfig& config);
 /// The longest draft that the configured policy ever chooses.
 std::int64_t longest_draft(const DecodeConfig& config);
 
+/// Most positions that a request may draft in one round: as configured, else twice the longest draft length that its
+/// policy chooses; never less than that length itself, and that length where the limit is strict.
+std::int64_t draft_limit(const DecodeConfig& decode);
+
+/// Most tokens that an auxiliary drafter proposes for a request before a step; 0 where the policy has none.
+std::int64_t most_proposed(const DecodeConfig& config, const DecodePolicy& decode);
+
+/// Tokens beyond the context that a request's next step or round may bring.
+std::int64_t draft_room(const DecodeConfig& config, const DecodePolicy& decode);
+
 // What a round of x drafts is worth: 1 + A(x) tokens for the time of x + v drafting iterations, v being all of the
 // round that does not grow with x. A(x) = sum_{i=1..x} S(i) is concave, since S falls, so that the rate has one
 // maximum.

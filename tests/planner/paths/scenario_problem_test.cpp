@@ -9,6 +9,7 @@
 #include "planner/infeasible.h"
 #include "planner/paths/path_costs.h"
 #include "planner/paths/path_plan.h"
+#include "sim/serving/kv_capacity.h"
 #include "tests/planner/paths/pool_scenario.h"
 
 namespace kvsim::planner::KVSIM_FILE {

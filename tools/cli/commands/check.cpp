@@ -13,6 +13,7 @@
 #include "models/schema/yaml.h"
 #include "planner/experiment.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/kv_capacity.h"
 #include "tools/cli/command.h"
 #include "tools/cli/simulating.h"
 #include "tools/output/results_folder.h"

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
 #include "tools/results/metrics/metric.h"
 #include "tools/results/provenance.h"

@@ -13,6 +13,7 @@
 #include "planner/prefetch/step_outlook.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/fetching.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"
 #include "tools/results/metrics/metric.h"

@@ -1,21 +1,17 @@
-// What a configuration whose prompts are put together from chunks must be like as a whole.
-#include "sim/reuse/chunk_reuse.h"
-
+// Checks of configurations whose prompts are put together from chunks.
 #include <fmt/format.h>
 
-#include "sim/cache/prompt_cache.h"
 #include "sim/reuse/reuse_times.h"
-#include "sim/serving/decode_policy.h"
-#include "sim/serving/simulation.h"
+#include "sim/serving/configuration_error.h"
+#include "sim/systems/checks.h"
 
-namespace kvsim::reuse {
+namespace kvsim::systems {
+namespace {
 
 using serving::ConfigurationError;
 
-namespace {
-
 /// What may be done with prompts that were put together from chunks.
-void check_decode(const serving::ServingConfig& config) {
+void check_decode_of_chunks(const serving::ServingConfig& config) {
   const serving::DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
   if (decode.name == "full_kv") return;
   if (decode.name != "draft_verify") {
@@ -43,9 +39,9 @@ void check_decode(const serving::ServingConfig& config) {
 
 }  // namespace
 
-void check_configuration(const serving::ServingConfig& config) {
-  check_decode(config);
-  cache::check_configuration(config);
+void check_reuse(const serving::ServingConfig& config) {
+  check_decode_of_chunks(config);
+  check_tiered_replicas(config);
   if (!config.reuse) throw ConfigurationError("prefill", "says nothing about the reuse of chunks");
   if (config.tasks.empty()) {
     throw ConfigurationError("workload.tasks", "there is no task whose quality prompts of chunks could have: name one");
@@ -56,7 +52,7 @@ void check_configuration(const serving::ServingConfig& config) {
   }
   const models::SpeculativeSpec& small = config.reuse->speculative;
   if (config.prefill == serving::PrefillKind::selective && small.gpus > 0) {
-    const auto room = scorer_memory(config), weights = small.model.weight_bytes();
+    const auto room = reuse::scorer_memory(config), weights = small.model.weight_bytes();
     if (weights >= room) {
       throw serving::ModelDoesNotFit(
           "prefill.speculative.model",
@@ -76,4 +72,4 @@ void check_configuration(const serving::ServingConfig& config) {
   }
 }
 
-}  // namespace kvsim::reuse
+}  // namespace kvsim::systems
