@@ -77,6 +77,56 @@ POOLS = {
     "workload.context": ["2k tokens", "{distribution: lognormal, mean: 8k tokens, cv: 0.5}"],
     "prefill": ["stored", "recompute"],
 }
+DRAFTER = "drafter: {type: eagle3-llama-3.1-8b, draft_length: 4}"
+ACCEPTANCE = "acceptance: {model: constant, agreement: 0.95}"
+# Every decode policy between pools.
+POOL_DECODES = {
+    "decode": ["{policy: full_kv}", f"{{policy: drafter, {DRAFTER}}}",
+               f"{{policy: drafter, {DRAFTER}, draft_lengths: {{policy: adaptive}}}}",
+               "{policy: lossy, compressor: kivi-4bit}", f"{{policy: lossy+drafter, compressor: kivi-4bit, {DRAFTER}}}",
+               "{policy: quantised_only, compressor: specache-2bit}", "{policy: speculative_prefetch, compressor: specache-2bit}",
+               f"{{policy: speculative_prefetch+drafter, compressor: specache-2bit, {DRAFTER}}}",
+               "{policy: fetch_on_demand, compressor: specache-2bit}", "{policy: full_offload}",
+               f"{{policy: full_offload+drafter, {DRAFTER}}}",
+               f"{{policy: draft_verify, compressor: kvzip, keep_ratio: 0.3, draft_length: 8, {ACCEPTANCE}}}",
+               f"{{policy: draft_verify, compressor: kivi-4bit, draft_length: 20, {ACCEPTANCE}}}",
+               f"{{policy: draft_verify, compressor: kivi-4bit, {ACCEPTANCE}, draft_lengths: {{policy: goodput}}}}",
+               f"{{policy: draft_verify+drafter, compressor: kivi-4bit, draft_length: 20, {ACCEPTANCE}, {DRAFTER}}}"],
+    "dispatch": ["{policy: online}", "{policy: admit}", "{policy: online, paths: [P1_cached, B1]}",
+                 "{policy: online, paths: [P1_stateless, B2]}", "{policy: online, paths: [P2_cached, P2_stateless, B1, B2]}",
+                 "{policy: weighted, weights: {B1: 1, P1_stateless: 2, P2_stateless: 1}}"],
+    "schedule.arrival": ["whole", "layerwise"],
+    "schedule.asynchronous": ["true", "false"],
+    "prefill": ["stored", "recompute"],
+    "cluster.pools.local.nodes": ["1", "2"],
+    "cluster.pools.remote.nodes": ["1", "3"],
+    "cluster.pools.message_latency": ["0 s", "5 ms"],
+    "workload.context": ["2k tokens", "{distribution: lognormal, mean: 6k tokens, cv: 0.8, max: 30k tokens}"],
+    "workload.closed.concurrency": ["4", "24", "100"],
+}
+# Prompts that are found again between pools.
+POOL_PLACEMENTS = {
+    "decode": ["{policy: full_kv}", f"{{policy: drafter, {DRAFTER}}}"],
+    "placement": ["{policy: lru}", "{policy: utility}", "{policy: lru, compressor: keydiff, keep_ratio: 0.3}"],
+    "cluster.pools.storage.capacity": ["2 GB", "20 GB", "200 GB"],
+    "cluster.pools.local.nodes": ["1", "2"],
+    "cluster.pools.remote.nodes": ["0", "1", "3"],
+    "workload.closed.concurrency": ["4", "24", "100"],
+    "workload.prefixes": ["{count: 20, tokens: 3k tokens}", "{count: 100, tokens: 6k tokens}"],
+}
+# Rules of engines on replicas.
+ENGINE_RULES = {
+    "schedule.prefill_order": ["mixed", "prefill_first"],
+    "schedule.reserve": ["prompt", "prompt_and_output"],
+    "schedule.preempted": ["recomputed", "cached"],
+    "schedule.receive_interval": ["1", "4"],
+    "schedule.batch_wait": ["{iterations: 8, tokens: 0.5}"],
+    "schedule.blocking_loads": ["true", "false"],
+    "schedule.prefix_caching": ["true", "false"],
+    "schedule.engine": ["vllm", "sglang", "tensorrt-llm"],
+    "cluster.gpu.pipeline_parallel": ["1", "2"],
+    "model": ["llama-3.1-8b", "gemma-3-12b", "qwen3-30b-a3b"],
+}
 REUSE = {
     "prefill.policy": ["selective", "cacheblend", "epic", "full_reuse", "full_recompute", "prefix_cache"],
     "prefill.rho": ["0.05", "0.15", "0.5"],
@@ -84,9 +134,12 @@ REUSE = {
     "workload.requests": ["100", "300"],
 }
 SHORT = ["run.duration=60 s", "run.warmup=10 s"]
+SMALL_POOLS = ["dispatch={policy: online}", "model=llama-3.1-8b", "cluster.gpu.tensor_parallel=1",
+               "cluster.pools.local.link=pcie5-x16", "cluster.pools.remote.link=pcie4-x16"]
+PLACED = ["prefill=prefix_cache", "workload.prefixes={count: 40, tokens: 4k tokens}", "decode={policy: full_kv}", "placement={policy: lru}"]
 COUNTED = ["run.warmup=10 s"]
 
-# Shipped scenario: what shortens it, and which keys are drawn.
+# Shipped scenario, and a word that tells two of one apart: what shortens it, and which keys are drawn.
 BASES = {
     "long_context/headline": (SHORT, [COMMON, REPLICAS, DRAFTS]),
     "long_context/headline_rate": (SHORT, [COMMON, REPLICAS, {k: v for k, v in DRAFTS.items() if "closed" not in k}]),
@@ -97,6 +150,11 @@ BASES = {
     "selective_reuse/published": (COUNTED, [COMMON, REUSE]),
     "composition/reuse_verified": (COUNTED, [COMMON, REUSE]),
     "remote_prefix/published": (SHORT, [COMMON, POOLS]),
+    "remote_prefix/published decode": (SHORT + SMALL_POOLS, [POOL_DECODES]),
+    "remote_prefix/published placed": (SHORT + SMALL_POOLS + PLACED, [POOL_PLACEMENTS]),
+    "remote_prefix/published found": (SHORT + SMALL_POOLS + PLACED[:2], [{k: v for k, v in POOL_DECODES.items() if k != "prefill"}]),
+    "chat_sessions/users": (SHORT, [COMMON, REPLICAS, ENGINE_RULES]),
+    "baselines/llama-3.1-8b rules": (SHORT, [COMMON, REPLICAS, ENGINE_RULES]),
 }
 
 
@@ -111,7 +169,7 @@ def drawn(seed, number, bases):
 
 
 def command(binary, base, sets):
-    return [binary, "run", f"scenarios/{base}.yaml", "--json"] + [word for s in sets for word in ("--set", s)]
+    return [binary, "run", f"scenarios/{base.split()[0]}.yaml", "--json"] + [word for s in sets for word in ("--set", s)]
 
 
 def outcome(binary, base, sets):
