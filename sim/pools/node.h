@@ -4,18 +4,17 @@
 
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "sim/machine/gpu_group.h"
 #include "sim/memory/kv_memory.h"
 #include "sim/pools/storage_network.h"
-#include "sim/serving/fetched_steps.h"
 #include "sim/serving/measurements.h"
-#include "sim/serving/proposals.h"
 #include "sim/serving/replica_environment.h"
 #include "sim/serving/request.h"
-#include "sim/serving/steady_batch.h"
+#include "sim/serving/step_loop.h"
 #include "sim/serving/step_parts.h"
 
 namespace kvsim::pools {
@@ -44,7 +43,7 @@ class StepListener {
   virtual void on_offloaded(Node& node, std::uint64_t request) = 0;
 };
 
-class Node final : private machine::StepOwner, private serving::StretchOwner {
+class Node final : private serving::StepLoopOwner {
  public:
   Node(const NodeEnvironment& environment, StepListener& listener, Pool pool, std::size_t index,
        std::int64_t kv_capacity_bytes, const StorageNetwork& network);
@@ -63,7 +62,7 @@ class Node final : private machine::StepOwner, private serving::StretchOwner {
   void prefill(serving::Request& request, std::int64_t compressed);
 
   /// Writes into a request what it has come to; between two calls it may lag behind.
-  void update(serving::Request& request) { steady_.update(request); }
+  void update(serving::Request& request) { loop_.steady().update(request); }
 
   [[nodiscard]] Pool pool() const { return pool_; }
   [[nodiscard]] std::size_t index() const { return index_; }
@@ -72,7 +71,7 @@ class Node final : private machine::StepOwner, private serving::StretchOwner {
     return memory_;
   }
   [[nodiscard]] const memory::KvMemory& memory() const { return memory_; }
-  [[nodiscard]] const machine::GpuGroup& gpus() const { return gpus_; }
+  [[nodiscard]] const machine::GpuGroup& gpus() const { return loop_.gpus(); }
 
   void start_measuring();
   void finish_measuring();
@@ -96,19 +95,19 @@ class Node final : private machine::StepOwner, private serving::StretchOwner {
     std::int64_t compressed;
   };
 
-  void begin_step() override;
-  void end_step() override;
+  bool decide() override;
+  [[nodiscard]] std::span<serving::Request* const> decoding() const override { return decoding_; }
+  bool compose() override;
+  [[nodiscard]] bool only_steady() const override { return tasks_.empty() && prompts_.empty(); }
+  void start(machine::Step step) override;
+  void idle(bool) override {}
+  void on_step_ended() override { on_steady_step_ended(); }
   void on_steady_step_ended() override;
-  void join_steady();
-  void propose();
+  void apply() override;
   void batch(std::size_t prompts);
-  void add(serving::Request& request, const serving::StepPart& part);
   [[nodiscard]] serving::StepPart part_of(const serving::StepEntry& entry, std::int64_t budget) const;
   [[nodiscard]] static std::int64_t tokens_of(const serving::StepEntry& task);
-  [[nodiscard]] bool idle() const { return tasks_.empty() && prompts_.empty(); }
-  void run_step();
   [[nodiscard]] bool awaits_kv() const;
-  void apply_steadily();
   void apply(const serving::StepEntry& entry);
   void note_waiting();
   void on_offloaded(std::uint64_t request) { listener_.on_offloaded(*this, request); }
@@ -117,18 +116,11 @@ class Node final : private machine::StepOwner, private serving::StretchOwner {
   StepListener& listener_;
   Pool pool_;
   std::size_t index_;
-  serving::StepParts parts_;
   memory::KvMemory memory_;
-  // What a step of a stretch needs, from the object of its event on: see EventQueue::prefetch_next().
-  machine::GpuGroup gpus_;
-  serving::Stretch stretch_;
-  serving::SteadyBatch steady_;
-  serving::ForwardPass pass_;
+  serving::StepLoop loop_;
   serving::PoolMeasurement sums_;
   std::vector<serving::StepEntry> alone_;  // decoding or drafting, and not in step; in order of their start
   std::uint64_t starts_ = 0;
-  serving::Proposals proposals_;
-  serving::FetchedSteps fetched_;
   std::vector<serving::Request*> decoding_;  // of the step, where a drafter proposes for them; kept for its memory
   std::deque<serving::StepEntry> tasks_;
   std::vector<const serving::Request*> arriving_;  // verify_as_it_arrives()

@@ -22,31 +22,28 @@ std::string name_of_replica(int index) {
 Replica::Replica(const ReplicaEnvironment& environment, int index, const SchedulePolicyEntry& schedule)
     : env_(environment),
       demand_(env_.config, env_.decode, env_.geometry, env_.prefix_tokens),
-      gpus_(env_.gpus, *this, name_of_replica(index)),
+      loop_(env_, *this, name_of_replica(index), env_.config.schedule.reserves_output() ? nullptr : &memory_,
+            env_.decode.as_found() ? memory::KvForm::full : memory::KvForm::compressed),
       memory_(env_.simulator, name_of_replica(index), kv_capacity_bytes(env_.config, env_.geometry),
               env_.config.cluster.host_memory_bytes, env_.trace,
               env_.geometry.bytes_of_full_blocks(env_.prefix_tokens)),
       host_link_(make_host_link(env_.fabric, env_.config, env_.decode, name_of_replica(index))),
-      interference_(env_.config.cluster.profile.interference, env_.fabric, gpus_.work(), host_link_.lanes),
-      use_(env_, name_of_replica(index), gpus_, memory_, roster_, host_link_.to_gpu),
+      interference_(env_.config.cluster.profile.interference, env_.fabric, loop_.gpus().work(), host_link_.lanes),
+      use_(env_, name_of_replica(index), loop_.gpus(), memory_, roster_, host_link_.to_gpu),
       log_(env_.simulator, env_.config, env_.measured),
-      loads_(env_, host_link_.to_gpu, gpus_, use_, *this),
-      offloading_(env_, demand_, host_link_.from_gpu, gpus_, use_, *this),
-      proposals_(env_),
-      parts_(env_.config, env_.decode, env_.geometry, env_.timer,
-             env_.decode.as_found() ? memory::KvForm::full : memory::KvForm::compressed),
-      steady_(parts_, env_.geometry, env_.config.schedule.reserves_output() ? nullptr : &memory_,
-              env_.trace != nullptr),
-      stretch_(env_.simulator, env_.step_times, env_.config.run.stretches, gpus_, steady_, *this),
-      scheduling_(env_, schedule, roster_, gpus_, memory_, host_link_.to_gpu, proposals_.drafting().tokens_per_step(),
-                  env_.config.run.stretches && rounds_in_step(env_.decode, steady_)),
-      reloads_(env_, memory_, roster_, scheduling_, gpus_, host_link_.to_gpu, use_),
-      rounds_(env_, demand_, roster_, gpus_, host_link_.to_gpu, log_, proposals_),
-      steady_rounds_(env_, roster_, steady_, scheduling_, rounds_, parts_),
+      loads_(env_, host_link_.to_gpu, loop_.gpus(), use_, *this),
+      offloading_(env_, demand_, host_link_.from_gpu, loop_.gpus(), use_, *this),
+      scheduling_(env_, schedule, roster_, loop_.gpus(), memory_, host_link_.to_gpu,
+                  loop_.proposals().drafting().tokens_per_step(),
+                  env_.config.run.stretches && rounds_in_step(env_.decode, loop_.steady())),
+      reloads_(env_, memory_, roster_, scheduling_, loop_.gpus(), host_link_.to_gpu, use_),
+      rounds_(env_, demand_, roster_, loop_.gpus(), host_link_.to_gpu, log_, loop_.proposals()),
+      steady_rounds_(env_, roster_, loop_.steady(), scheduling_, rounds_, loop_.parts()),
       admission_(env_, demand_, memory_, roster_, reloads_, scheduling_),
       profiling_(env_.config.schedule, env_.geometry, memory_, env_.prompts, env_.measured),
-      assembly_(env_, gpus_, *this),
-      fetched_(env_, gpus_, host_link_, engine::Callback::to<&Offloading::offloaded>(&offloading_)) {}
+      assembly_(env_, loop_.gpus(), *this) {
+  loop_.connect(host_link_, engine::Callback::to<&Offloading::offloaded>(&offloading_));
+}
 
 std::string Replica::refusal(const Request& r) const {
   const std::int64_t tokens = r.prompt + r.output;
@@ -75,32 +72,32 @@ void Replica::submit(Request& r) {
   rounds_.begin(r);
   outstanding_tokens_ += r.prompt + r.output;
   roster_.arrive(r);
-  gpus_.wake();
+  loop_.gpus().wake();
 }
 
 void Replica::update_requests() {
-  for (Request* r : roster_.decoding()) steady_.update(*r);
+  for (Request* r : roster_.decoding()) loop_.steady().update(*r);
 }
 
 void Replica::start_measuring() {
   log_.start_measuring();
   memory_.start_measuring();
   use_.start_measuring();
-  gpus_.start_measuring();
+  loop_.gpus().start_measuring();
   admission_.start_measuring();
 }
 
 void Replica::finish_measuring() {
   use_.finish_measuring();
   admission_.finish_measuring();
-  add_group(env_.measured, gpus_,
+  add_group(env_.measured, loop_.gpus(),
             {replica_weights(env_.config), memory_.reserved_peak(), env_.config.cluster.replicas});
 }
 
 void Replica::check_conservation() const {
   std::int64_t held = 0, staged = 0;
   roster_.for_each([&](const Request& r) {
-    held += steady_.held(r);
+    held += loop_.steady().held(r);
     staged += r.kv.staged();
   });
   memory_.check_conservation(held, staged);
@@ -186,7 +183,7 @@ void Replica::secure_reload_room() {
 }
 
 void Replica::preempt(Request& r) {
-  steady_.leave(r);
+  loop_.steady().leave(r);
   const std::int64_t computed = r.phase == Phase::decoding ? r.context() - 1 : r.prefill_done;  // the last token is new
   memory_.tell(r.kv, demand_.blocks_of(computed));
   loads_.abandon(r);
@@ -200,7 +197,7 @@ void Replica::preempt(Request& r) {
   r.settling = false;
   if (r.in_host_tokens < r.prompt) memory_.leave_host(r.kv);  // the host copy is incomplete: it starts again
   rounds_.begin(r);
-  fetched_.abandon(r, r.context());
+  loop_.fetched().abandon(r, r.context());
   outstanding_tokens_ += r.prefill_done + (r.context() - r.prefill_target);
   r.prefill_target = r.context();
   r.prefill_done = demand_.findable(r) ? computed : 0;

@@ -4,19 +4,18 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "sim/machine/gpu_group.h"
 #include "sim/serving/admission.h"
 #include "sim/serving/assembly.h"
-#include "sim/serving/fetched_steps.h"
 #include "sim/serving/interference.h"
 #include "sim/serving/kv_demand.h"
 #include "sim/serving/kv_holdings.h"
 #include "sim/serving/kv_transfers.h"
 #include "sim/serving/profiling.h"
-#include "sim/serving/proposals.h"
 #include "sim/serving/reloads.h"
 #include "sim/serving/replica_environment.h"
 #include "sim/serving/request.h"
@@ -24,17 +23,13 @@
 #include "sim/serving/roster.h"
 #include "sim/serving/rounds.h"
 #include "sim/serving/scheduling.h"
-#include "sim/serving/steady_batch.h"
 #include "sim/serving/steady_rounds.h"
+#include "sim/serving/step_loop.h"
 #include "sim/serving/step_parts.h"
 
 namespace kvsim::serving {
 
-class Replica final : private machine::StepOwner,
-                      private StretchOwner,
-                      private AssemblyOwner,
-                      private LoadOwner,
-                      private OffloadOwner {
+class Replica final : private StepLoopOwner, private AssemblyOwner, private LoadOwner, private OffloadOwner {
  public:
   Replica(const ReplicaEnvironment& environment, int index, const SchedulePolicyEntry& schedule);
 
@@ -60,7 +55,7 @@ class Replica final : private machine::StepOwner,
 
   /// GPU memory for KV in the whole group, and who has it.
   [[nodiscard]] const KvHoldings& memory() const { return memory_; }
-  [[nodiscard]] const machine::GpuGroup& gpus() const { return gpus_; }
+  [[nodiscard]] const machine::GpuGroup& gpus() const { return loop_.gpus(); }
 
   [[nodiscard]] const Roster& requests() const { return roster_; }
   /// Between its GPUs and host memory, where they are not planned (KvLink).
@@ -68,23 +63,26 @@ class Replica final : private machine::StepOwner,
 
  private:
   // Iterations (replica_step.cpp).
-  void begin_step() override;
-  void end_step() override;
+  bool decide() override;
+  [[nodiscard]] std::span<Request* const> decoding() const override { return roster_.decoding(); }
+  bool compose() override;
+  [[nodiscard]] bool only_steady() const override;
+  void start(machine::Step step) override;
+  void idle(bool lags) override;
+  void on_step_ended() override { use_.note(); }
+  void apply() override;
   bool loads_first();
   void admit_before_step();
   void batch_decoding();
-  [[nodiscard]] bool decodes_steadily() const { return !env_.decode.verifies && steady_.possible(Work::decode); }
+  [[nodiscard]] bool decodes_steadily() const { return !env_.decode.verifies && loop_.steady().possible(Work::decode); }
   bool batch_steadily();
   /// What becomes of a decoding request in a step that has room for so many more tokens.
   [[nodiscard]] StepPart part_of(const Request& r, Action action, std::int64_t budget) const;
-  void add_decoding(Request& r, const StepPart& part);
   void batch_prefill();
   /// The next chunk of a prompt, of at most `budget` tokens; returns its tokens.
   std::int64_t batch_chunk(Request& r, std::int64_t budget);
   [[nodiscard]] std::int64_t longest_chunk() const;
-  [[nodiscard]] bool has_work() const { return pass_.work.tokens() > 0 || assembly_.works(); }
-  void run_step();
-  void go_idle();
+  [[nodiscard]] bool has_work() const { return loop_.pass().work.tokens() > 0 || assembly_.works(); }
   void apply_step_of_decoding();
   void apply_decoding();
   void apply_steadily();
@@ -109,7 +107,7 @@ class Replica final : private machine::StepOwner,
   ReplicaEnvironment env_;
   KvDemand demand_;
   Roster roster_;
-  machine::GpuGroup gpus_;
+  StepLoop loop_;
   KvHoldings memory_;
   KvLink host_link_;
   Interference interference_;
@@ -117,10 +115,6 @@ class Replica final : private machine::StepOwner,
   RequestLog log_;
   FirstLoads loads_;
   Offloading offloading_;
-  Proposals proposals_;
-  StepParts parts_;
-  SteadyBatch steady_;
-  Stretch stretch_;
   Scheduling scheduling_;
   Reloads reloads_;
   Rounds rounds_;
@@ -128,8 +122,6 @@ class Replica final : private machine::StepOwner,
   Admission admission_;
   Profiling profiling_;
   Assembly assembly_;
-  FetchedSteps fetched_;
-  ForwardPass pass_;
   std::vector<Request*> over_;  // with one step; kept for its memory
   std::int64_t outstanding_tokens_ = 0;
   bool entered_ = false;  // who enters with the coming step has, which waits for what is loaded of them

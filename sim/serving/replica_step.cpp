@@ -9,56 +9,54 @@
 
 namespace kvsim::serving {
 
-void Replica::begin_step() {
-  if (stretch_.under_way()) {
-    run_step();
-    return;
-  }
-  if (fetched_.lags()) {
-    interference_.steps_run(false);
-    gpus_.wait_for_link(true);
-    return;
-  }
+bool Replica::decide() {
   const bool blocks = env_.config.schedule.blocking_loads;
-  if (blocks && !loads_first()) return;
+  if (blocks && !loads_first()) return false;
   if (env_.decode.verifies) {
     const std::span<Request* const> asked = scheduling_.begin_iteration();
-    for (Request* r : asked) steady_.update(*r);
+    for (Request* r : asked) loop_.steady().update(*r);
     reloads_.begin_step(asked);
     reloads_.start(scheduling_.plan());
   }
-  if (!blocks) admission_.begin_step(pass_.computes_prompts());
-  pass_.clear();
-  fetched_.begin_step();
-  proposals_.begin_step(roster_.decoding());
+  if (!blocks) admission_.begin_step(loop_.pass().computes_prompts());
+  return true;
+}
+
+bool Replica::compose() {
   assembly_.clear();
   const bool prefill_first = env_.config.schedule.prefill_first();
   if (prefill_first) {
     batch_prefill();
-    pass_.prefills_alone = has_work();
+    loop_.pass().prefills_alone = has_work();
   }
-  if (!pass_.prefills_alone) {
+  if (!loop_.pass().prefills_alone) {
     batch_decoding();
-    profiling_.batch(pass_.work);
+    profiling_.batch(loop_.pass().work);
   }
   if (!prefill_first) batch_prefill();
   if (!has_work() && admission_.decide_now()) batch_prefill();
+  loop_.pass().assembles = assembly_.computes();
   use_.set_short(admission_.lacks_memory() || reloads_.lacks_memory());
   admission_.step_begun();
-  stretch_.begin(pass_, roster_.prefilling().empty() && !assembly_.works() && admission_.waits_for_event());
-  has_work() ? run_step() : go_idle();
+  if (!has_work()) return false;
+  interference_.steps_run(true);
+  return true;
+}
+
+bool Replica::only_steady() const {
+  return roster_.prefilling().empty() && !assembly_.works() && admission_.waits_for_event();
 }
 
 /// With blocking loads. False: the step waits for KV of somebody who enters with it.
 bool Replica::loads_first() {
   if (!std::exchange(entered_, true)) {
-    admission_.begin_step(pass_.computes_prompts());
+    admission_.begin_step(loop_.pass().computes_prompts());
     admit_before_step();
     if (roster_.running() == 0 && admission_.decide_now()) admit_before_step();
   }
   if (!roster_.loading().empty()) {
     interference_.steps_run(false);
-    gpus_.wait_for_link(true);
+    loop_.gpus().wait_for_link(true);
     return false;
   }
   entered_ = false;
@@ -76,46 +74,32 @@ void Replica::admit_before_step() {
   }
 }
 
-void Replica::run_step() {
-  interference_.steps_run(true);
-  models::StepTime& time = pass_.time;
-  if (stretch_.under_way()) {
-    stretch_.run(pass_);
-  } else {
-    pass_.work.extra_gpu_s += fetched_.quantising_s() + proposals_.seconds();
-    time = stretch_.time(pass_.work);
-  }
-  machine::Step step = pass_.step(env_.step_times);
-  step.decodes = !pass_.prefills_alone && (steady_.size() > 0 || pass_.decodes());
-  if (fetched_.by_layers()) {
-    fetched_.start(step, pass_);
-    return;
-  }
-  rounds_.timed(pass_.work, time, pass_.verifications());
-  gpus_.start(step, reloads_.tail(pass_.entries, time));
+void Replica::start(machine::Step step) {
+  rounds_.timed(loop_.pass().work, loop_.pass().time, loop_.pass().verifications());
+  loop_.gpus().start(step, reloads_.tail(loop_.pass().entries, loop_.pass().time));
 }
 
 /// Those in step with each other take part together, and whoever is not yet in step with them by itself. False and no
 /// change where there is no memory for that: then somebody has to go, and all are looked at one by one.
 bool Replica::batch_steadily() {
   const std::vector<Request*>& decoding = roster_.decoding();
-  const bool all = steady_.size() == static_cast<std::int64_t>(decoding.size());
+  const bool all = loop_.steady().size() == static_cast<std::int64_t>(decoding.size());
   const auto each_other = [&](const auto& visit) {
     if (all) return;
     for (Request* r : decoding) {
-      if (!steady_.has(*r)) visit(*r);
+      if (!loop_.steady().has(*r)) visit(*r);
     }
   };
-  std::int64_t growth = steady_.growth();
+  std::int64_t growth = loop_.steady().growth();
   each_other([&](const Request& r) { growth += std::max<std::int64_t>(demand_.decoding(r) - r.kv.held(), 0); });
   if (growth > memory_.available()) {
-    for (Request* r : decoding) steady_.leave(*r);
+    for (Request* r : decoding) loop_.steady().leave(*r);
     return false;
   }
-  steady_.begin_step(pass_.work);
+  loop_.steady().begin_step(loop_.pass().work);
   each_other([&](Request& r) {
     KVSIM_ALWAYS(memory_.resize(r.kv, demand_.decoding(r)), "memory that was available could not be reserved");
-    add_decoding(r, {Work::decode, 1});
+    loop_.add(r, {Work::decode, 1});
   });
   env_.measured.drafting_request_iterations += decoding.size();
   return true;
@@ -123,7 +107,7 @@ bool Replica::batch_steadily() {
 
 void Replica::batch_decoding() {
   if (steady_rounds_.possible()) {
-    steady_rounds_.batch(pass_);
+    steady_rounds_.batch(loop_.pass());
     return;
   }
   if (decodes_steadily() && batch_steadily()) return;
@@ -134,9 +118,9 @@ void Replica::batch_decoding() {
   for (std::size_t i = 0; i < decoding.size(); ++i) {  // some of whom may be pushed out meanwhile
     Request& r = *decoding[i];
     Action action = scheduling_.action(r);
-    if (fetched_.waits_for_offload(r)) action = Action::stall;
+    if (loop_.fetched().waits_for_offload(r)) action = Action::stall;
     const StepPart part = part_of(r, action, budget);
-    if (part.work == Work::verify && part.tokens > budget && !pass_.entries.empty()) action = Action::stall;
+    if (part.work == Work::verify && part.tokens > budget && !loop_.pass().entries.empty()) action = Action::stall;
     if (action == Action::stall) {
       m.stalled_request_iterations += verifies ? 1 : 0;
       m.late_request_iterations += verifies && r.round.late ? 1 : 0;
@@ -144,8 +128,7 @@ void Replica::batch_decoding() {
     }
     if (part.work == Work::decode && !resize_held(r, demand_.decoding(r))) continue;  // preempted for lack of memory
     budget -= part.tokens;
-    add_decoding(r, part);
-    proposals_.add(r, part.proposed);
+    loop_.add(r, part);
     count_iteration(part.work, m);
   }
 }
@@ -154,31 +137,23 @@ StepPart Replica::part_of(const Request& r, Action action, std::int64_t budget) 
   if (action == Action::verify) return {Work::verify, verified_tokens(r)};
   if (action == Action::stall) return {};
   const std::int64_t proposed = rounds_.proposals(r, budget);
-  return {demand_.decodes_directly(r) ? Work::decode : Work::draft, fetched_.query_tokens(r, proposed), proposed};
-}
-
-void Replica::add_decoding(Request& r, const StepPart& part) {
-  pass_.add(r, part);
-  if (fetched_.possible()) {
-    fetched_.add(r, part.proposed, pass_.work);
-  } else {
-    parts_.add(r, part, pass_.work);
-  }
+  return {demand_.decodes_directly(r) ? Work::decode : Work::draft, loop_.fetched().query_tokens(r, proposed),
+          proposed};
 }
 
 void Replica::batch_prefill() {
-  auto budget = env_.config.schedule.max_batched_tokens - static_cast<std::int64_t>(pass_.work.tokens());
+  auto budget = env_.config.schedule.max_batched_tokens - static_cast<std::int64_t>(loop_.pass().work.tokens());
   for (Request* r : roster_.prefilling()) {
     if (budget <= 0) break;
     budget -= batch_chunk(*r, budget);
   }
-  reloads_.full_kv().batch(roster_.decoding(), budget, pass_.work);
+  reloads_.full_kv().batch(roster_.decoding(), budget, loop_.pass().work);
   if (env_.config.schedule.blocking_loads) return;  // who has a place is there already
   while (const std::optional<Admitted> admitted = admission_.next(budget)) {
     enter(*admitted);
     if (admitted->request.phase == Phase::prefilling) budget -= batch_chunk(admitted->request, budget);
   }
-  assembly_.batch(roster_.loading(), pass_.work);
+  assembly_.batch(roster_.loading(), loop_.pass().work);
 }
 
 /// A rank computes a chunk by itself, in its own part of the step's tokens.
@@ -188,37 +163,17 @@ std::int64_t Replica::longest_chunk() const {
 }
 
 std::int64_t Replica::batch_chunk(Request& r, std::int64_t budget) {
-  models::StepWork& work = pass_.work;
-  const StepPart part{Work::prefill, std::min({budget, longest_chunk(), r.prefill_target - r.prefill_done})};
-  const bool last = r.prefill_done + part.tokens == r.prefill_target;
-  if (r.assembly) {
-    assembly_.batch_rows(r, part.tokens, last, work);
-  } else {
-    parts_.add(r, part, work);
-  }
-  proposals_.add_chunk(r, part.tokens);
-  fetched_.add_chunk(part.tokens);
-  work.extra_gpu_s += std::exchange(r.prefix.unpack_s, 0.0);
-  if (last && demand_.holds_part(r) && env_.decode.reads_compressed) parts_.add_compression(r.context(), work);
-  pass_.add(r, part);
-  return part.tokens;
+  const std::int64_t tokens = std::min({budget, longest_chunk(), r.prefill_target - r.prefill_done});
+  const bool last = r.prefill_done + tokens == r.prefill_target;
+  if (r.assembly) assembly_.batch_rows(r, tokens, last, loop_.pass().work);
+  loop_.add_chunk(r, tokens, last && demand_.holds_part(r) && env_.decode.reads_compressed ? r.context() : 0);
+  return tokens;
 }
 
-void Replica::end_step() {
-  if (stretch_.end_step(pass_)) return;
-  fetched_.end_step();
-  use_.note();
-  if (gpus_.traced()) {
-    const std::string name = pass_.name(assembly_.computes());
-    gpus_.trace_step(name.empty() ? "score" : name, pass_.entries.size());
-  }
-  if (env_.decode.proposes() && !pass_.prefills_alone) {
-    proposals_.step_ended(pass_.work, pass_.time, gpus_.waited(), fetched_.longer_with_one_more_s(),
-                          roster_.decoding());
-  }
-  if (!pass_.prefills_alone) profiling_.apply();
+void Replica::apply() {
+  if (!loop_.pass().prefills_alone) profiling_.apply();
   assembly_.apply();
-  if (!pass_.prefills_alone) apply_step_of_decoding();
+  if (!loop_.pass().prefills_alone) apply_step_of_decoding();
   reloads_.full_kv().apply();
   apply_prefill();
   admission_.decided_ahead();
@@ -235,15 +190,16 @@ void Replica::apply_step_of_decoding() {
 
 /// As if one after the other in order of admission, which samples of gaps between tokens keep.
 void Replica::apply_steadily() {
-  const engine::Duration gap = steady_.gap(env_.simulator.now());
+  const engine::Duration gap = loop_.steady().gap(env_.simulator.now());
   over_.clear();
-  std::int64_t together = steady_.size();
-  if (pass_.decodes()) {  // somebody is not in step yet
+  std::int64_t together = loop_.steady().size();
+  if (loop_.pass().decodes()) {  // somebody is not in step yet
     together = 0;
-    auto alone = pass_.entries.begin();
+    auto alone = loop_.pass().entries.begin();
     for (Request* r : roster_.decoding()) {
-      together += steady_.has(*r) ? 1 : 0;
-      if (alone == pass_.entries.end() || alone->request != r) continue;  // a member, or ready since the step began
+      together += loop_.steady().has(*r) ? 1 : 0;
+      if (alone == loop_.pass().entries.end() || alone->request != r)
+        continue;  // a member, or ready since the step began
       log_.emitted_together(std::exchange(together, 0), gap);
       emit_directly(*r);
       if (r->remaining() == 0) over_.push_back(r);
@@ -251,11 +207,11 @@ void Replica::apply_steadily() {
     }
   }
   log_.emitted_together(together, gap);
-  outstanding_tokens_ -= steady_.size();
-  steady_.end_step(env_.simulator.now(), over_);
-  for (const StepEntry& e : pass_.entries) {
+  outstanding_tokens_ -= loop_.steady().size();
+  loop_.steady().end_step(env_.simulator.now(), over_);
+  for (const StepEntry& e : loop_.pass().entries) {
     Request& r = *e.request;
-    if (!e.prefills() && r.remaining() > 0) steady_.join(r, Work::decode, r.remaining(), env_.simulator.now());
+    if (!e.prefills() && r.remaining() > 0) loop_.steady().join(r, Work::decode, r.remaining(), env_.simulator.now());
   }
   std::sort(over_.begin(), over_.end(), [](const Request* a, const Request* b) { return a->admission < b->admission; });
   for (Request* r : over_) finish(*r);
@@ -263,13 +219,13 @@ void Replica::apply_steadily() {
 
 void Replica::on_steady_step_ended() {
   use_.note();
-  log_.emitted_together(steady_.decoding(), steady_.gap(env_.simulator.now()));
-  outstanding_tokens_ -= steady_.decoding();
-  if (stretch_.passed()) rounds_.timed(pass_.work, pass_.time, 0);
+  log_.emitted_together(loop_.steady().decoding(), loop_.steady().gap(env_.simulator.now()));
+  outstanding_tokens_ -= loop_.steady().decoding();
+  if (loop_.stretch().passed()) rounds_.timed(loop_.pass().work, loop_.pass().time, 0);
 }
 
 void Replica::on_steady_step_begins() {
-  env_.measured.drafting_request_iterations += static_cast<std::uint64_t>(steady_.size());
+  env_.measured.drafting_request_iterations += static_cast<std::uint64_t>(loop_.steady().size());
   if (steady_rounds_.possible()) steady_rounds_.pass();
   admission_.next_of_stretch();
   use_.set_short(admission_.lacks_memory() || reloads_.lacks_memory());
@@ -277,7 +233,7 @@ void Replica::on_steady_step_begins() {
 
 void Replica::apply_decoding() {
   bool grew = false;
-  for (const StepEntry& e : pass_.entries) {
+  for (const StepEntry& e : loop_.pass().entries) {
     if (e.prefills() || !e.stands()) continue;
     if (e.work == Work::decode) {
       apply_decoded(*e.request, e.proposed);
@@ -289,7 +245,7 @@ void Replica::apply_decoding() {
     }
   }
   if (!grew) return;
-  for (const StepEntry& e : pass_.entries) {
+  for (const StepEntry& e : loop_.pass().entries) {
     if (e.work != Work::verify || !e.stands()) continue;
     Request& r = *e.request;
     const bool stays = resize_held(r, std::max(demand_.decoding(r), r.settling ? r.kv.held() : 0));
@@ -299,13 +255,13 @@ void Replica::apply_decoding() {
 }
 
 void Replica::apply_decoded(Request& r, std::int64_t proposed) {
-  if (fetched_.chose_first(r)) return;
+  if (loop_.fetched().chose_first(r)) return;
   const std::int64_t context = r.context();
   const std::int64_t emitted = rounds_.decoded(r, proposed);
   outstanding_tokens_ -= emitted;
   offloading_.computed(r, emitted);
   if (r.remaining() > 0) return;
-  fetched_.abandon(r, context);
+  loop_.fetched().abandon(r, context);
   finish(r);
 }
 
@@ -323,7 +279,7 @@ void Replica::apply_verification(Request& r) {
 }
 
 void Replica::apply_prefill() {
-  for (const StepEntry& e : pass_.entries) {
+  for (const StepEntry& e : loop_.pass().entries) {
     if (!e.prefills() || !e.stands()) continue;
     Request& r = *e.request;
     r.prefill_done += e.tokens;
@@ -352,23 +308,24 @@ void Replica::apply_prefill() {
       r.settling = r.moving.writebacks > 0;  // the full KV leaves GPU memory when all of it is in host memory
       if (!r.settling) KVSIM_ALWAYS(resize_held(r, demand_.decoding(r)), "compressing a prompt needed more memory");
     }
-    if (decodes_steadily()) steady_.join(r, Work::decode, r.remaining(), env_.simulator.now());
+    if (decodes_steadily()) loop_.steady().join(r, Work::decode, r.remaining(), env_.simulator.now());
   }
 }
 
-void Replica::go_idle() {
+void Replica::idle(bool lags) {
   interference_.steps_run(false);
+  if (lags) return loop_.gpus().wait_for_link(true);
   const std::vector<Request*>&decoding = roster_.decoding(), &loading = roster_.loading();
   const bool reloading = reloads_.under_way();
   const bool waiting = reloading || !loading.empty();  // for something that comes by itself
-  gpus_.wait_for_link(reloading || std::any_of(loading.begin(), loading.end(),
-                                               [](const Request* r) { return Assembly::waits_for_link(*r); }));
+  loop_.gpus().wait_for_link(reloading || std::any_of(loading.begin(), loading.end(),
+                                                      [](const Request* r) { return Assembly::waits_for_link(*r); }));
   const bool anything = roster_.anybody_waits() || !decoding.empty() || !roster_.prefilling().empty();
-  if (!anything || waiting || !offloading_.idle() || !fetched_.idle()) return;
+  if (!anything || waiting || !offloading_.idle() || !loop_.fetched().idle()) return;
   // Nothing runs and nothing is on its way: give the memory of the newest request to the others.
   KVSIM_ALWAYS(decoding.size() > 1, "a request cannot make progress: nothing runs and nothing is on its way");
   preempt(*decoding.back());
-  gpus_.wake();
+  loop_.gpus().wake();
 }
 
 }  // namespace kvsim::serving

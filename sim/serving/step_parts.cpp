@@ -168,16 +168,16 @@ machine::Step ForwardPass::step(models::StepTimes& times) const {
           time.within_domain};
 }
 
-std::string ForwardPass::name(bool prefills) const {
+std::string ForwardPass::name() const {
   static constexpr std::array<const char*, 6> kNames{"decode", "draft", "verify", "prefill", "catch up", "decompress"};
   std::array<bool, kNames.size()> there{};
-  there[static_cast<std::size_t>(Work::prefill)] = prefills;
+  there[static_cast<std::size_t>(Work::prefill)] = assembles;
   for (const StepEntry& e : entries) there.at(static_cast<std::size_t>(e.work)) = true;
   std::string name;
   for (std::size_t i = 0; i < kNames.size(); ++i) {
     if (there.at(i)) name += (name.empty() ? "" : "+") + std::string(kNames.at(i));
   }
-  return name;
+  return name.empty() ? "score" : name;
 }
 
 StepParts::StepParts(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,

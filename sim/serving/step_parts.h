@@ -117,11 +117,12 @@ struct ForwardPass {
   models::StepWork work;
   models::StepTime time;
   bool prefills_alone = false;  ///< who decodes has no part in it
+  bool assembles = false;       ///< beside its entries it computes chunks of prompts that are put together
 
   void clear() {
     entries.clear();
     work.clear();
-    prefills_alone = false;
+    prefills_alone = assembles = false;
   }
   void add(Request& r, const StepPart& part) { entries.push_back({part, &r, r.admission}); }
   [[nodiscard]] bool decodes() const { return !entries.empty() && !entries.front().prefills(); }
@@ -131,8 +132,8 @@ struct ForwardPass {
   [[nodiscard]] engine::Duration computing() const;
   /// As its group is told of it, in `time` and as one that decodes, with the account of its work.
   [[nodiscard]] machine::Step step(models::StepTimes& times) const;
-  /// What it does, for a timeline: "draft+verify". `prefills`: beside its entries it computes parts of prompts.
-  [[nodiscard]] std::string name(bool prefills = false) const;
+  /// What it does, for a timeline: "draft+verify".
+  [[nodiscard]] std::string name() const;
 };
 
 /// Query positions of the request's next verification.
