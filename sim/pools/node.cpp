@@ -48,24 +48,8 @@ void Node::enqueue(Request& request, Work task) {
 }
 
 void Node::verify_as_it_arrives(Request& request) {
-  arriving_.push_back(&request);
+  loop_.await(request);
   enqueue(request, Work::verify);
-}
-
-void Node::arrived(const Request& request) {
-  if (std::erase(arriving_, &request) == 0 || !ends_by_arrival_ || awaits_kv()) return;
-  ends_by_arrival_ = false;
-  const engine::SimTime computed = loop_.gpus().step_begin() + loop_.pass().computing();
-  const engine::SimTime last = env_.simulator.now() + serving::last_layer(loop_.pass().time, env_.config.model.layers);
-  env_.simulator.schedule_at(std::max(computed, last), loop_.gpus().ended());
-}
-
-/// The step that begins, or is under way.
-bool Node::awaits_kv() const {
-  return !arriving_.empty() &&
-         std::any_of(loop_.pass().entries.begin(), loop_.pass().entries.end(), [this](const StepEntry& entry) {
-           return std::find(arriving_.begin(), arriving_.end(), entry.request) != arriving_.end();
-         });
 }
 
 void Node::prefill(Request& request, std::int64_t compressed) {
@@ -142,8 +126,7 @@ std::int64_t Node::tokens_of(const StepEntry& task) {
 
 void Node::start(machine::Step step) {
   step.decodes = loop_.steady().size() > 0 || loop_.pass().entries.front().decodes();
-  ends_by_arrival_ = awaits_kv();
-  ends_by_arrival_ ? loop_.gpus().start(step) : loop_.gpus().start(step, {});
+  loop_.start(step);
 }
 
 void Node::on_steady_step_ended() {

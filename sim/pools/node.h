@@ -57,7 +57,7 @@ class Node final : private serving::StepLoopOwner {
   /// Its verification, likewise, while the last of its full KV is on its way: arrived() follows, and the step ends when
   /// the last layer, which needs that, can have run.
   void verify_as_it_arrives(serving::Request& request);
-  void arrived(const serving::Request& request);
+  void arrived(const serving::Request& request) { loop_.arrived(request); }
   /// Its prompt, in chunks, after everything else; at the end, so many of its tokens are compressed.
   void prefill(serving::Request& request, std::int64_t compressed);
 
@@ -107,7 +107,6 @@ class Node final : private serving::StepLoopOwner {
   void batch(std::size_t prompts);
   [[nodiscard]] serving::StepPart part_of(const serving::StepEntry& entry, std::int64_t budget) const;
   [[nodiscard]] static std::int64_t tokens_of(const serving::StepEntry& task);
-  [[nodiscard]] bool awaits_kv() const;
   void apply(const serving::StepEntry& entry);
   void note_waiting();
   void on_offloaded(std::uint64_t request) { listener_.on_offloaded(*this, request); }
@@ -123,8 +122,6 @@ class Node final : private serving::StepLoopOwner {
   std::uint64_t starts_ = 0;
   std::vector<serving::Request*> decoding_;  // of the step, where a drafter proposes for them; kept for its memory
   std::deque<serving::StepEntry> tasks_;
-  std::vector<const serving::Request*> arriving_;  // verify_as_it_arrives()
-  bool ends_by_arrival_ = false;                   // the step under way: when that is over, its end is known
   std::deque<Prompt> prompts_;
   std::size_t known_prompts_ = 0;        // of these, there when the last iteration began
   bool decided_ahead_ = false;           // the coming iteration was decided when the last one began

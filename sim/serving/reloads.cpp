@@ -10,12 +10,12 @@ namespace kvsim::serving {
 using engine::Callback;
 
 Reloads::Reloads(const ReplicaEnvironment& environment, KvHoldings& memory, const Roster& roster,
-                 Scheduling& scheduling, machine::GpuGroup& gpus, transport::Link& from_host, MemoryUse& use)
+                 Scheduling& scheduling, StepLoop& loop, transport::Link& from_host, MemoryUse& use)
     : env_(environment),
       memory_(memory),
       roster_(roster),
       scheduling_(scheduling),
-      gpus_(gpus),
+      loop_(loop),
       from_host_(from_host),
       use_(use),
       full_kv_(make_full_kv_source({environment.config, environment.geometry, memory, from_host, environment.prompts,
@@ -60,7 +60,7 @@ void Reloads::mark_arriving(Request& r) const {
   if (r.round.reload != Reload::in_flight) return;
   const auto left = from_host_.time_left(r.moving.transfer);
   const std::int64_t layers = env_.config.model.layers;
-  const double pass_s = gpus_.iteration_s();
+  const double pass_s = loop_.gpus().iteration_s();
   if (!left || left->seconds() > most_left_s(pass_s, pass_s, layers)) return;  // whatever the transfer takes
   const double transfer_s =
       static_cast<double>(env_.geometry.reload_transfer(r.prompt, r.generated)) / from_host_.bandwidth();
@@ -97,19 +97,6 @@ bool Reloads::start(Request& r, bool replaces_compressed) {
   return true;
 }
 
-engine::Duration Reloads::tail(std::span<const StepEntry> step, const models::StepTime& time) const {
-  engine::Duration tail;
-  const engine::Duration layer = last_layer(time, env_.config.model.layers);
-  for (const StepEntry& e : step) {
-    if (e.work != Work::verify || e.request->round.reload != Reload::in_flight) continue;
-    // The last layer runs when its KV, the last of the transfer, is there.
-    const auto left = from_host_.time_left(e.request->moving.transfer);
-    KVSIM_ALWAYS(left.has_value(), "a verification began whose KV is not on its way");
-    tail = std::max(tail, *left + layer);
-  }
-  return tail;
-}
-
 bool Reloads::under_way() const {
   return std::any_of(roster_.decoding().begin(), roster_.decoding().end(),
                      [](const Request* r) { return r->round.reload == Reload::in_flight; });
@@ -127,7 +114,8 @@ void Reloads::on_arrived(std::uint64_t id) {
   r.round.reload = Reload::arrived;
   full_kv_->arrived(r);
   scheduling_.kv_arrived(r);
-  gpus_.wake();
+  loop_.arrived(r);
+  loop_.gpus().wake();
 }
 
 void Reloads::abandon(Request& r) {
@@ -135,6 +123,7 @@ void Reloads::abandon(Request& r) {
   if (r.moving.transfer.value != 0) from_host_.cancel(r.moving.transfer);
   r.moving.transfer = {};
   full_kv_->abandoned(r);
+  loop_.arrived(r);
 }
 
 }  // namespace kvsim::serving

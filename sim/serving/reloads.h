@@ -6,9 +6,6 @@
 #include <optional>
 #include <span>
 
-#include "models/kernels/step_time.h"
-#include "sim/engine/time.h"
-#include "sim/machine/gpu_group.h"
 #include "sim/serving/full_kv_source.h"
 #include "sim/serving/kv_holdings.h"
 #include "sim/serving/kv_transfers.h"
@@ -16,7 +13,7 @@
 #include "sim/serving/roster.h"
 #include "sim/serving/schedule_policy.h"
 #include "sim/serving/scheduling.h"
-#include "sim/serving/step_parts.h"
+#include "sim/serving/step_loop.h"
 #include "sim/transport/link.h"
 
 namespace kvsim::serving {
@@ -25,7 +22,7 @@ class Reloads {
  public:
   /// All of it outlives this.
   Reloads(const ReplicaEnvironment& environment, KvHoldings& memory, const Roster& roster, Scheduling& scheduling,
-          machine::GpuGroup& gpus, transport::Link& from_host, MemoryUse& use);
+          StepLoop& loop, transport::Link& from_host, MemoryUse& use);
 
   /// Before a step is planned in which the schedule is asked about these requests: marks who of them can be verified
   /// while the last layers arrive, and starts what nobody has to plan.
@@ -34,8 +31,6 @@ class Reloads {
   void start(const IterationPlan& plan);
   /// Some of these found no memory.
   [[nodiscard]] bool lacks_memory() const { return lacks_memory_ || scheduling_.memory_awaited(); }
-  /// Of a step that takes so long: until its last layer can have run, for what is still arriving.
-  [[nodiscard]] engine::Duration tail(std::span<const StepEntry> step, const models::StepTime& time) const;
   [[nodiscard]] bool under_way() const;
   /// The request was verified and has its tokens; see FullKvSource.
   void verified(Request& r);
@@ -61,7 +56,7 @@ class Reloads {
   KvHoldings& memory_;
   const Roster& roster_;
   Scheduling& scheduling_;
-  machine::GpuGroup& gpus_;
+  StepLoop& loop_;
   transport::Link& from_host_;
   MemoryUse& use_;
   std::unique_ptr<FullKvSource> full_kv_;

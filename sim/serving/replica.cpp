@@ -36,7 +36,7 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
       scheduling_(env_, schedule, roster_, loop_.gpus(), memory_, host_link_.to_gpu,
                   loop_.proposals().drafting().tokens_per_step(),
                   env_.config.run.stretches && rounds_in_step(env_.decode, loop_.steady())),
-      reloads_(env_, memory_, roster_, scheduling_, loop_.gpus(), host_link_.to_gpu, use_),
+      reloads_(env_, memory_, roster_, scheduling_, loop_, host_link_.to_gpu, use_),
       rounds_(env_, demand_, roster_, loop_.gpus(), host_link_.to_gpu, log_, loop_.proposals()),
       steady_rounds_(env_, roster_, loop_.steady(), scheduling_, rounds_, loop_.parts()),
       admission_(env_, demand_, memory_, roster_, reloads_, scheduling_),

@@ -76,7 +76,10 @@ void Replica::admit_before_step() {
 
 void Replica::start(machine::Step step) {
   rounds_.timed(loop_.pass().work, loop_.pass().time, loop_.pass().verifications());
-  loop_.gpus().start(step, reloads_.tail(loop_.pass().entries, loop_.pass().time));
+  for (const StepEntry& e : loop_.pass().entries) {
+    if (e.work == Work::verify && e.request->round.reload == Reload::in_flight) loop_.await(*e.request);
+  }
+  loop_.start(step);
 }
 
 /// Those in step with each other take part together, and whoever is not yet in step with them by itself. False and no

@@ -1,5 +1,6 @@
 #include "sim/serving/step_loop.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace kvsim::serving {
@@ -50,6 +51,37 @@ void StepLoop::run_step() {
   } else {
     owner_.start(step);
   }
+}
+
+bool StepLoop::awaits_kv() const {
+  return !awaited_.empty() && std::any_of(pass_.entries.begin(), pass_.entries.end(), [this](const StepEntry& entry) {
+    return std::find(awaited_.begin(), awaited_.end(), entry.request) != awaited_.end();
+  });
+}
+
+void StepLoop::start(const machine::Step& step) {
+  awaits_kv_ = awaits_kv();
+  if (!awaits_kv_) return gpus_.start(step, {});
+  computed_ = false;
+  gpus_.start(step);
+  gpus_.work().run(step.computing, engine::Callback::to<&StepLoop::on_computed>(this), {});
+}
+
+void StepLoop::on_computed() {
+  computed_ = true;
+  end_if_complete();
+}
+
+void StepLoop::arrived(const Request& r) {
+  if (std::erase(awaited_, &r) == 0 || !awaits_kv_ || awaits_kv()) return;
+  awaits_kv_ = false;
+  last_layer_ends_ = env_.simulator.now() + last_layer(pass_.time, env_.config.model.layers);
+  end_if_complete();
+}
+
+void StepLoop::end_if_complete() {
+  if (awaits_kv_ || !computed_) return;
+  env_.simulator.schedule_at(std::max(env_.simulator.now(), last_layer_ends_), gpus_.ended());
 }
 
 void StepLoop::end_step() {

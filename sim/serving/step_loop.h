@@ -7,7 +7,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "sim/engine/time.h"
 #include "sim/machine/gpu_group.h"
 #include "sim/memory/kv_memory.h"
 #include "sim/serving/fetched_steps.h"
@@ -31,7 +33,7 @@ class StepLoopOwner : public StretchOwner {
   virtual bool compose() = 0;
   /// Beside the uniform batch nothing is to be computed, and nothing will be without an event.
   [[nodiscard]] virtual bool only_steady() const = 0;
-  /// The composed step starts: calls GpuGroup::start().
+  /// The composed step starts: calls StepLoop::start().
   virtual void start(machine::Step step) = 0;
   /// No step begins. `lags`: KV of earlier steps still leaves.
   virtual void idle(bool lags) = 0;
@@ -78,10 +80,20 @@ class StepLoop final : private machine::StepOwner {
   /// the context are compressed after it.
   void add_chunk(Request& r, std::int64_t tokens, std::int64_t compressed);
 
+  /// From within StepLoopOwner::start().
+  void start(const machine::Step& step);
+  /// The last layers of the full KV that the request's verification reads are on their way. The step that verifies it
+  /// ends a layer after arrived() at the earliest, which tells that they are there, or not wanted any more.
+  void await(const Request& r) { awaited_.push_back(&r); }
+  void arrived(const Request& r);
+
  private:
   void begin_step() override;
   void end_step() override;
   void run_step();
+  [[nodiscard]] bool awaits_kv() const;
+  void on_computed();
+  void end_if_complete();
 
   const GroupEnvironment& env_;
   StepLoopOwner& owner_;
@@ -93,6 +105,9 @@ class StepLoop final : private machine::StepOwner {
   ForwardPass pass_;
   Proposals proposals_;
   std::optional<FetchedSteps> fetched_;
+  std::vector<const Request*> awaited_;        // await()
+  bool awaits_kv_ = false, computed_ = false;  // the step under way, where it awaits or has awaited KV
+  engine::SimTime last_layer_ends_;            // of that step, once its KV is there
 };
 
 }  // namespace kvsim::serving
