@@ -99,7 +99,7 @@ class Derivation {
     models::AcceptanceSpec spec = config_.decode.acceptance;
     if (drafts_ && spec.kind != models::AcceptanceKind::compressor) return spec;
     spec.kind = models::AcceptanceKind::constant;
-    spec.agreement = drafts_ ? config_.decode.compressor.agreement_at(geometry_.ratio()) : 1.0;
+    spec.agreement = drafts_ ? config_.decode.compressor.agreement_at(geometry_.compressed().ratio()) : 1.0;
     return spec;
   }
 
@@ -255,7 +255,7 @@ double NodeSteps::seconds(double decoding, double drafting, double verifying) co
 
 double resident_tokens(const models::CompressorSpec& compressor, const serving::KvGeometry& geometry,
                        std::int64_t prompt) {
-  return compressor.kind == models::CompressionKind::token_dropping ? geometry.attended_compressed(prompt, 0)
+  return compressor.kind == models::CompressionKind::token_dropping ? geometry.compressed().attended(prompt, 0)
                                                                     : static_cast<double>(prompt);
 }
 

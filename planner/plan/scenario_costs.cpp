@@ -171,9 +171,9 @@ models::StepWork average_work(const serving::KvGeometry& geometry, const serving
     const double read = geometry.compressed_read(r.prompt, r.generated, factor);
     const double token = geometry.full_read(1);
     work.decode.kv_bytes = drafting * (read + drafted * token);
-    work.decode.pairs = drafting * (geometry.attended_compressed(r.prompt, r.generated) + drafted);
-    work.decode.quantised = drafting * geometry.quantised(r.prompt, r.generated);
-    if (r.uneven) work.decode.longest_kv = geometry.attended_compressed(longest, r.generated) + drafted;
+    work.decode.pairs = drafting * (geometry.compressed().attended(r.prompt, r.generated) + drafted);
+    work.decode.quantised = drafting * geometry.compressed().quantised(r.prompt, r.generated);
+    if (r.uneven) work.decode.longest_kv = geometry.compressed().attended(longest, r.generated) + drafted;
   } else {
     work.decode.kv_bytes = drafting * geometry.full_read(r.prompt + r.generated);
     work.decode.pairs = drafting * context;

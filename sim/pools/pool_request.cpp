@@ -25,7 +25,7 @@ std::int64_t RequestMemory::block_bytes(memory::KvForm form) const {
   // A framework copies full KV only.
   const std::int64_t once =
       (block_tokens_ + geometry_.block_tokens() - 1) / geometry_.block_tokens() * geometry_.block_bytes();
-  return std::max<std::int64_t>(1, std::llround(static_cast<double>(once) * geometry_.ratio()));
+  return std::max<std::int64_t>(1, std::llround(static_cast<double>(once) * geometry_.compressed().ratio()));
 }
 
 std::int64_t RequestMemory::local_private(const PoolRequest& r, Path path, std::int64_t blocks) const {

@@ -127,7 +127,7 @@ double Fetching::quantising_s() const {
   const auto group = static_cast<double>(std::max<std::int64_t>(config_.decode.compressor.group_size, 1));
   models::CompressionWork work;
   work.full_bytes = static_cast<double>(geometry_.full_transfer(decoded_tokens_)) * group / gpus_;
-  work.kept_bytes = work.full_bytes * geometry_.ratio();
+  work.kept_bytes = work.full_bytes * geometry_.compressed().ratio();
   work.layers = static_cast<double>(config_.model.layers);
   work.quantises = true;
   return timer_.compression_s(work) / group;

@@ -15,7 +15,8 @@ class HostCopies final : public FullKvSource {
     const DecodeConfig& decode = parts_.config.decode;
     const bool drafts = r.luck != nullptr;
     if (!drafts || !decode.budget || decode.acceptance.kind != models::AcceptanceKind::compressor) return;
-    r.luck->acceptance.agreement = decode.compressor.agreement_at(parts_.geometry.ratio_of(r.prompt, r.output / 2));
+    r.luck->acceptance.agreement =
+        decode.compressor.agreement_at(parts_.geometry.compressed().ratio_of(r.prompt, r.output / 2));
   }
   [[nodiscard]] std::int64_t reservation(const Request& r) const override {
     return parts_.geometry.reload_reservation(r.prompt, r.generated);

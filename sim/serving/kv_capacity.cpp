@@ -15,32 +15,40 @@ models::PrefetchSpec replica_prefetch(const ServingConfig& config, const DecodeP
   return step_prefetch(config, decode.fetch == Fetch::speculative ? most_proposed(config.decode, decode) : 0);
 }
 
-KvGeometry kv_at(const ServingConfig& config, double keep_ratio) {
-  const KvGeometry geometry(config.model, config.cluster.parallel.tensor, config.decode.compressor, keep_ratio,
-                            config.schedule.block_tokens);
+namespace {
+
+/// Geometry of a context that is compressed so, without what a decode policy holds beside it.
+KvGeometry geometry_of(const ServingConfig& config, const CompressedContext& compressed) {
+  const KvGeometry geometry(config.model, config.cluster.parallel.tensor, compressed, config.schedule.block_tokens);
   const auto& framework = config.cluster.profile.framework;
   return framework ? geometry.with_full_kv_factor(framework->full_kv_factor.value) : geometry;
+}
+
+}  // namespace
+
+KvGeometry kv_at(const ServingConfig& config, double keep_ratio) {
+  return geometry_of(config, {config.model, config.decode.compressor, keep_ratio});
 }
 
 KvGeometry configured_geometry(const ServingConfig& config) {
   const DecodePolicy& decode = *find_decode_policy(config.decode.policy);
   const models::PrefetchSpec prefetch = replica_prefetch(config, decode);
-  KvGeometry geometry = kv_at(config, decode.reads_compressed ? config.decode.keep_ratio : 1.0);
-  if (decode.reads_compressed && config.decode.budget) geometry = geometry.with_budget(*config.decode.budget);
+  CompressedContext context(config.model, config.decode.compressor,
+                            decode.reads_compressed ? config.decode.keep_ratio : 1.0);
+  if (decode.reads_compressed && config.decode.budget) context = context.with_budget(*config.decode.budget);
   if (decode.low_bit_copy) {
-    geometry = geometry.with_low_bit_copy(
+    context = context.with_low_bit_copy(
         decode.fetches_pairs() ? models::fetched_tokens(prefetch, config.model.max_context) : 0);
   }
   if (decode.fetch == Fetch::everything) {
     const auto layers = static_cast<double>(config.model.layers);
-    geometry = geometry.with_streaming(static_cast<double>(prefetch.buffered_layers) / layers);
+    context = context.with_streaming(static_cast<double>(prefetch.buffered_layers) / layers);
   }
-  if (decode.drafter) {
-    const models::LlmSpec& network = config.decode.drafter->spec.network;
-    geometry = geometry.with_drafter(static_cast<double>(network.kv_bytes_per_token()) *
-                                     network.kv_copies(config.cluster.parallel.tensor));
-  }
-  return geometry;
+  const KvGeometry geometry = geometry_of(config, context);
+  if (!decode.drafter) return geometry;
+  const models::LlmSpec& network = config.decode.drafter->spec.network;
+  return geometry.with_drafter(static_cast<double>(network.kv_bytes_per_token()) *
+                               network.kv_copies(config.cluster.parallel.tensor));
 }
 
 namespace {

@@ -31,7 +31,7 @@ OutputFidelity decoding_fidelity(const ServingConfig& config, const DecodePolicy
         models::prefetch_quality(config.decode.prefetch, compressor, context, decode.fetch == Fetch::speculative);
     return {false, q.step_kl, q.score, models::functional_unknown()};
   }
-  const double ratio = geometry.ratio_of(prompt, generated);
+  const double ratio = geometry.compressed().ratio_of(prompt, generated);
   return {false, compressor.step_kl(ratio), compressor.quality_at(ratio), compressor.functional_at(ratio)};
 }
 

@@ -34,7 +34,7 @@ bool SteadyBatch::possible(Work work) const {
 std::optional<std::int64_t> SteadyBatch::held_units(const Request& r) const {
   if (!units_) return std::nullopt;
   if (!parts_.decodes_compressed()) return r.attended();
-  const auto held = geometry_.compressed_held(r.prompt - r.prefix.dropped, r.generated);
+  const auto held = geometry_.compressed().in_units(r.prompt - r.prefix.dropped, r.generated);
   return held ? std::optional(*held + units_->of_token - units_->a_token_adds) : std::nullopt;
 }
 

@@ -136,7 +136,7 @@ class SteadyBatch {
   std::vector<std::uint32_t> free_;  // numbers there that nobody has
   // What those who decode hold: its units, how many a block has, and members by what they would have held in the first
   // step, less one unit and whole blocks. No units: nobody's grows regularly.
-  std::optional<KvGeometry::TokenUnits> units_;
+  std::optional<CompressedContext::TokenUnits> units_;
   std::int64_t block_ = 1;
   std::int64_t within_ = -1;  // block_ - 1 where that is a power of two
   std::vector<std::int64_t> by_held_;

@@ -39,9 +39,9 @@ void add_draft(models::StepWork& work, const KvGeometry& geometry, std::int64_t 
   work.logit_tokens += 1;
   work.decode.kv_bytes +=
       geometry.compressed_read(prompt, generated, attention_time_factor) + geometry.full_read(drafted);
-  const double attended = geometry.attended_compressed(prompt, generated) + static_cast<double>(drafted);
+  const double attended = geometry.compressed().attended(prompt, generated) + static_cast<double>(drafted);
   work.decode.pairs += attended;
-  work.decode.quantised += geometry.quantised(prompt, generated);
+  work.decode.quantised += geometry.compressed().quantised(prompt, generated);
   work.decode.longest_kv = std::max(work.decode.longest_kv, attended);
 }
 
@@ -49,14 +49,14 @@ void add_draft(models::StepWork& work, const KvGeometry& geometry, std::int64_t 
                std::int64_t drafted, std::int64_t proposed, double attention_time_factor) {
   if (proposed == 0) return add_draft(work, geometry, prompt, generated, drafted, attention_time_factor);
   const double queries = static_cast<double>(proposed) + 1;
-  const double attended = geometry.attended_compressed(prompt, generated) + static_cast<double>(drafted);
+  const double attended = geometry.compressed().attended(prompt, generated) + static_cast<double>(drafted);
   work.verify.query_tokens += queries;
   work.verify.requests += 1;
   work.verify.longest_kv = std::max(work.verify.longest_kv, attended + static_cast<double>(proposed));
   work.verify.kv_bytes +=
       geometry.compressed_read(prompt, generated, attention_time_factor) + geometry.full_read(drafted + proposed);
   work.verify.pairs += queries * attended + queries * (queries + 1) / 2;
-  work.verify.quantised += queries * geometry.quantised(prompt, generated);
+  work.verify.quantised += queries * geometry.compressed().quantised(prompt, generated);
   work.logit_tokens += queries;
 }
 
@@ -72,7 +72,7 @@ void add_low_bit_decode(models::StepWork& work, const KvGeometry& geometry, std:
                                                     : geometry.compressed_read(prompt, generated) +
                                                           2 * geometry.full_read(prompt + generated);
   work.decode.pairs += q * tokens;
-  if (attention_time_factor > 0) work.decode.quantised += q * geometry.quantised(prompt, generated);
+  if (attention_time_factor > 0) work.decode.quantised += q * geometry.compressed().quantised(prompt, generated);
   work.decode.longest_kv = std::max(work.decode.longest_kv, tokens);
 }
 
@@ -132,7 +132,8 @@ double compression_s(const ServingConfig& config, const KvGeometry& geometry, co
   if (c.compress_bytes_per_s.value > 0) return full / c.compress_bytes_per_s.value;
   models::CompressionWork work;
   work.full_bytes = full;
-  work.kept_bytes = full * (geometry.has_budget() ? geometry.ratio_of(tokens, 0) : config.decode.keep_ratio);
+  work.kept_bytes = full * (geometry.compressed().has_budget() ? geometry.compressed().ratio_of(tokens, 0)
+                                                               : config.decode.keep_ratio);
   work.layers = static_cast<double>(config.model.attention_layers());
   work.quantises = c.kind != models::CompressionKind::token_dropping;
   if (c.kind != models::CompressionKind::quantisation) {
@@ -194,7 +195,7 @@ std::optional<StepParts::Growth> StepParts::growth(const Request& r, Work work) 
   if (!one_token_each_) return std::nullopt;
   if (work == Work::draft || decoding_reads_ == KvForm::full) return Growth{geometry_.full_read(1), 0};
   const auto bytes = geometry_.compressed_read_growth(r.prompt, r.generated, attention_time_factor_);
-  return bytes ? std::optional(Growth{*bytes, geometry_.quantised_growth()}) : std::nullopt;
+  return bytes ? std::optional(Growth{*bytes, geometry_.compressed().quantised_growth()}) : std::nullopt;
 }
 
 void StepParts::add(const Request& r, const StepPart& part, models::StepWork& work) const {

@@ -151,7 +151,7 @@ ErrorInterval quantised_interval(const serving::ServingConfig& c, const serving:
   work.decode.query_tokens =
       static_cast<double>(m.drafting_request_iterations) / static_cast<double>(m.iteration_s.count());
   work.decode.quantised =
-      (m.kv_reserved_mean_bytes - m.kv_streaming_mean_bytes) / (geometry.token_bytes() * geometry.ratio());
+      (m.kv_reserved_mean_bytes - m.kv_streaming_mean_bytes) / (geometry.token_bytes() * geometry.compressed().ratio());
   const models::StepTimer timer(c.cluster.gpu, serving::interconnect(c.cluster), c.cluster.profile, c.model,
                                 c.cluster.parallel);
   const double share = std::min(timer.quantised_s(work) / iteration_s, 1.0);

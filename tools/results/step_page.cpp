@@ -47,7 +47,7 @@ models::StepWork one_request(const serving::ServingConfig& config, const serving
 std::int64_t requests_that_fit(const serving::ServingConfig& config, const serving::KvGeometry& geometry,
                                std::int64_t context) {
   const serving::KvCapacity capacity = serving::kv_capacity(config);
-  if (geometry.grows_evenly()) return capacity.tokens / context;
+  if (config.model.grows_evenly()) return capacity.tokens / context;
   return capacity.bytes / geometry.full_reservation(context);
 }
 

@@ -74,7 +74,8 @@ TEST(PathProblemOfScenario, KeepsWhatTokenDroppingLeaves) {
 TEST(PathProblemOfScenario, DrawsStepsThroughTheTimesOfItsMachine) {
   const scenario::Scenario s = pool_scenario();
   const serving::ServingConfig& config = s.serving;
-  const serving::KvGeometry geometry(config.model, 1, config.decode.compressor, 1, config.schedule.block_tokens);
+  const serving::KvGeometry geometry(config.model, 1, {config.model, config.decode.compressor, 1},
+                                     config.schedule.block_tokens);
   const NodeSteps steps(config, geometry, traffic_of(s));
   const StepCosts c = costs(s), alone = costs(s, StepsOf::one_request);
   for (const double batch : {1.0, 3.0, c.slots.local}) {
