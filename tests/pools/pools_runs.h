@@ -52,8 +52,8 @@ class Parts {
  public:
   explicit Parts(const scenario::Scenario& s)
       : config_(s.serving),
-        geometry_(config_.model, config_.cluster.parallel.tensor, config_.decode.compressor, config_.decode.keep_ratio,
-                  config_.schedule.block_tokens),
+        geometry_(config_.model, config_.cluster.parallel.tensor,
+                  {config_.model, config_.decode.compressor, config_.decode.keep_ratio}, config_.schedule.block_tokens),
         timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
                config_.cluster.parallel.tensor) {}
 

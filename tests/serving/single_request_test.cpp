@@ -25,7 +25,8 @@ models::StepTimer timer_of(const serving::ServingConfig& c) {
 }
 
 serving::KvGeometry geometry_of(const serving::ServingConfig& c) {
-  return {c.model, c.cluster.parallel.tensor, c.decode.compressor, c.decode.keep_ratio, c.schedule.block_tokens};
+  return {
+      c.model, c.cluster.parallel.tensor, {c.model, c.decode.compressor, c.decode.keep_ratio}, c.schedule.block_tokens};
 }
 
 double decode_step_s(const serving::ServingConfig& c, double kv_bytes, double pairs) {
