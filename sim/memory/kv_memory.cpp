@@ -20,18 +20,18 @@ bool KvMemory::fits(std::span<const std::uint64_t> chain, KvForm form, std::int6
                     std::int64_t private_bytes, std::int64_t keep_free) const {
   // Every cached block can go except those that the claim itself refers to; they are part of what it takes.
   const Demand d = demand(chain, form, block_bytes, private_bytes);
-  return has_room(d.fresh + d.revived + keep_free);
+  return d.fresh + d.revived + keep_free <= used_.available();
 }
 
 bool KvMemory::try_claim(MemoryClaim& claim, std::span<const std::uint64_t> chain, KvForm form,
                          std::int64_t block_bytes, std::int64_t private_bytes) {
-  KVSIM_ALWAYS(claim.empty(), "a claim on " + name() + " is made twice");
-  KVSIM_ALWAYS(private_bytes >= 0, "a claim must not be negative: " + name());
+  KVSIM_ALWAYS(claim.empty(), "a claim on " + used_.name() + " is made twice");
+  KVSIM_ALWAYS(private_bytes >= 0, "a claim must not be negative: " + used_.name());
   claim.form = form;
   if (chain.empty()) {
-    if (!has_room(private_bytes)) return false;
+    if (private_bytes > used_.available()) return false;
     make_room(private_bytes);
-    reserve(private_bytes);
+    KVSIM_ALWAYS(private_bytes == 0 || used_.try_reserve(private_bytes), "there was room in " + used_.name());
   } else if (!claim_blocks(claim, chain, block_bytes, private_bytes)) {
     return false;
   }
@@ -57,20 +57,57 @@ bool KvMemory::complete_but_own(const MemoryClaim& claim) const {
 
 void KvMemory::shrink(MemoryClaim& claim, std::int64_t private_bytes) {
   const std::int64_t freed = claim.private_bytes - private_bytes;
-  KVSIM_ALWAYS(freed >= 0, "a claim on " + name() + " shrinks to more than it has");
+  KVSIM_ALWAYS(freed >= 0, "a claim on " + used_.name() + " shrinks to more than it has");
   private_ -= freed;
   used_.release(freed);
   claim.private_bytes = private_bytes;
 }
 
 void KvMemory::release(MemoryClaim& claim) {
-  KVSIM_ALWAYS(claim.loading == 0, "a claim on " + name() + " is released while it is loading");
+  KVSIM_ALWAYS(claim.loading == 0, "a claim on " + used_.name() + " is released while it is loading");
   std::int64_t freed = claim.private_bytes;
   for (auto slot = claim.blocks.rbegin(); slot != claim.blocks.rend(); ++slot) freed += table_.unrefer(*slot);
   private_ -= claim.private_bytes;
   used_.release(freed);
   claim.blocks.clear();
   claim.private_bytes = claim.missing = claim.joined = claim.present = 0;
+}
+
+bool KvMemory::try_reserve(std::int64_t bytes) {
+  if (bytes > used_.available()) return false;
+  make_room(bytes);
+  private_ += bytes;
+  return used_.try_reserve(bytes);
+}
+
+void KvMemory::release(std::int64_t bytes) {
+  private_ -= bytes;
+  used_.release(bytes);
+}
+
+std::vector<BlockTable::Slot> KvMemory::refer(std::span<const std::uint64_t> chain) {
+  std::vector<BlockTable::Slot> slots;
+  std::int64_t revived = 0;
+  for (const std::uint64_t hash : chain) {
+    slots.push_back(table_.find(hash));
+    revived += table_.refer(slots.back());
+  }
+  make_room(revived);
+  KVSIM_ALWAYS(used_.try_reserve(revived), "blocks were referred to that do not fit in " + used_.name());
+  return slots;
+}
+
+BlockTable::Slot KvMemory::share(std::uint64_t hash, std::int64_t bytes) {
+  const BlockTable::Slot slot = table_.add(hash, KvForm::full, bytes);
+  table_.refer(slot);
+  private_ -= bytes;
+  return slot;
+}
+
+void KvMemory::unrefer(std::span<const BlockTable::Slot> chain) {
+  std::int64_t freed = 0;
+  for (auto slot = chain.rbegin(); slot != chain.rend(); ++slot) freed += table_.unrefer(*slot);
+  used_.release(freed);
 }
 
 void KvMemory::reset_statistics() {
@@ -80,43 +117,45 @@ void KvMemory::reset_statistics() {
 
 void KvMemory::check_conservation() const {
   used_.check_conservation();
-  table_.check_conservation(name());
-  KVSIM_ALWAYS(cached() <= used_.available(), "claims and cached blocks exceed the memory: " + name());
-  KVSIM_ALWAYS(private_ + table_.referred_bytes() == used_.reserved(), "bytes in use belong to nobody: " + name());
+  table_.check_conservation(used_.name());
+  KVSIM_ALWAYS(cached() <= used_.available(), "claims and cached blocks exceed the memory: " + used_.name());
+  KVSIM_ALWAYS(private_ + table_.referred_bytes() == used_.reserved(),
+               "bytes in use belong to nobody: " + used_.name());
 }
 
-void KvMemory::count(Demand& demand, BlockTable::Slot slot, std::int64_t block_bytes) const {
+void KvMemory::Demand::count(const BlockTable& table, BlockTable::Slot slot, std::int64_t block_bytes) {
   if (slot == BlockTable::none) {
-    demand.fresh += block_bytes;
-  } else if (table_[slot].references == 0) {
-    demand.revived += table_[slot].bytes;
+    fresh += block_bytes;
+  } else if (table[slot].references == 0) {
+    revived += table[slot].bytes;
   }
 }
 
 KvMemory::Demand KvMemory::demand(std::span<const std::uint64_t> chain, KvForm form, std::int64_t block_bytes,
                                   std::int64_t private_bytes) const {
   Demand d{private_bytes, 0};
-  for (const std::uint64_t hash : chain) count(d, table_.find(hash, form), block_bytes);
+  for (const std::uint64_t hash : chain) d.count(table_, table_.find(hash, form), block_bytes);
   return d;
 }
 
 bool KvMemory::claim_blocks(MemoryClaim& claim, std::span<const std::uint64_t> chain, std::int64_t block_bytes,
                             std::int64_t private_bytes) {
-  KVSIM_ALWAYS(block_bytes > 0, "a block must have bytes: " + name());
+  KVSIM_ALWAYS(block_bytes > 0, "a block must have bytes: " + used_.name());
   Demand d{private_bytes, 0};
   claim.blocks.reserve(chain.size());
   for (const std::uint64_t hash : chain) {
     claim.blocks.push_back(table_.find(hash, claim.form));
-    count(d, claim.blocks.back(), block_bytes);
+    d.count(table_, claim.blocks.back(), block_bytes);
   }
-  if (!has_room(d.fresh + d.revived)) {
+  if (d.fresh + d.revived > used_.available()) {
     claim.blocks.clear();
     return false;
   }
   // In this order, so that none of its own blocks is evicted to make room.
   const std::int64_t revived = refer_to_found(claim);
   make_room(revived + d.fresh);
-  reserve(revived + add_missing(claim, chain, block_bytes) + private_bytes);
+  const std::int64_t bytes = revived + add_missing(claim, chain, block_bytes) + private_bytes;
+  KVSIM_ALWAYS(bytes == 0 || used_.try_reserve(bytes), "there was room in " + used_.name());
   return true;
 }
 
@@ -149,16 +188,10 @@ std::int64_t KvMemory::add_missing(MemoryClaim& claim, std::span<const std::uint
   return claim.missing * block_bytes;
 }
 
-/// For bytes that are known to fit.
-void KvMemory::reserve(std::int64_t bytes) {
-  if (bytes == 0) return;
-  KVSIM_ALWAYS(used_.try_reserve(bytes), "there was room in " + name());
-}
-
-/// Evicts until `bytes`, which has_room() admits, are free.
+/// Evicts until `bytes`, which fit, are free.
 void KvMemory::make_room(std::int64_t bytes) {
   while (used_.available() - cached() < bytes) {
-    KVSIM_ALWAYS(table_.evict_oldest(), "nothing is left to evict from " + name());
+    KVSIM_ALWAYS(table_.evict_oldest(), "nothing is left to evict from " + used_.name());
   }
 }
 

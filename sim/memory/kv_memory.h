@@ -64,18 +64,28 @@ class KvMemory {
   /// Empties a claim that is not loading. Blocks that nobody else refers to stay as long as their room is not needed.
   void release(MemoryClaim& claim);
 
+  // Bytes and blocks without a claim, for whoever counts them itself.
+  /// Reserves private bytes, evicting blocks as needed. False and no change where they do not fit.
+  [[nodiscard]] bool try_reserve(std::int64_t bytes);
+  void release(std::int64_t bytes);
+  /// Refers to blocks of full KV, which are there and fit.
+  [[nodiscard]] std::vector<BlockTable::Slot> refer(std::span<const std::uint64_t> chain);
+  /// So many private bytes become a block of full KV that is not there yet, and that their owner refers to.
+  [[nodiscard]] BlockTable::Slot share(std::uint64_t hash, std::int64_t bytes);
+  /// Lets go of blocks, the last one first.
+  void unrefer(std::span<const BlockTable::Slot> chain);
+  [[nodiscard]] const BlockTable& blocks() const { return table_; }
+  /// Of reserved() over time.
+  [[nodiscard]] const MemoryPool& pool() const { return used_; }
+
   [[nodiscard]] std::int64_t capacity() const { return used_.capacity(); }
-  /// Bytes in use by claims: private ones and those of blocks that somebody refers to.
+  /// Bytes in use: private ones and those of blocks that somebody refers to.
   [[nodiscard]] std::int64_t reserved() const { return used_.reserved(); }
   /// Bytes of blocks that nobody refers to.
   [[nodiscard]] std::int64_t cached() const { return table_.cached_bytes(); }
   /// What a claim without blocks could have at most.
   [[nodiscard]] std::int64_t available() const { return used_.available(); }
-  [[nodiscard]] std::int64_t high_water() const { return used_.high_water(); }  ///< of reserved()
-  [[nodiscard]] double mean_reserved() const { return used_.mean_reserved(); }  ///< over time
-  [[nodiscard]] std::int64_t private_bytes() const { return private_; }         ///< of reserved(), those of one claim
-  [[nodiscard]] std::uint64_t evictions() const { return table_.evictions(); }  ///< blocks that had to go
-  [[nodiscard]] const std::string& name() const { return used_.name(); }
+  [[nodiscard]] std::int64_t private_bytes() const { return private_; }  ///< of reserved(), not in shared blocks
 
   /// Forgets mean, high-water mark and evictions: the end of a warm-up.
   void reset_statistics();
@@ -88,20 +98,19 @@ class KvMemory {
   struct Demand {
     std::int64_t fresh = 0;    ///< bytes that are not there
     std::int64_t revived = 0;  ///< bytes of blocks that are there and that nobody refers to
+
+    void count(const BlockTable& table, BlockTable::Slot slot, std::int64_t block_bytes);
   };
 
-  void count(Demand& demand, BlockTable::Slot slot, std::int64_t block_bytes) const;
   [[nodiscard]] Demand demand(std::span<const std::uint64_t> chain, KvForm form, std::int64_t block_bytes,
                               std::int64_t private_bytes) const;
-  [[nodiscard]] bool has_room(std::int64_t bytes) const { return bytes <= used_.available(); }
   bool claim_blocks(MemoryClaim& claim, std::span<const std::uint64_t> chain, std::int64_t block_bytes,
                     std::int64_t private_bytes);
   std::int64_t refer_to_found(MemoryClaim& claim);
   std::int64_t add_missing(MemoryClaim& claim, std::span<const std::uint64_t> chain, std::int64_t block_bytes);
-  void reserve(std::int64_t bytes);
   void make_room(std::int64_t bytes);
 
-  MemoryPool used_;  // by claims
+  MemoryPool used_;
   std::int64_t private_ = 0;
   BlockTable table_;
   std::uint64_t last_loading_ = 0;

@@ -227,12 +227,12 @@ void Node::finish_measuring() {
   pool.verifications += sums_.verifications;
   pool.verified_tokens += sums_.verified_tokens;
   pool.prefill_tokens += sums_.prefill_tokens;
-  pool.reserved_mean_bytes += memory_.mean_reserved() / nodes;
-  pool.reserved_peak_bytes = std::max(pool.reserved_peak_bytes, memory_.high_water());
+  pool.reserved_mean_bytes += memory_.pool().mean_reserved() / nodes;
+  pool.reserved_peak_bytes = std::max(pool.reserved_peak_bytes, memory_.pool().high_water());
 
   serving::add_group(
       env_.measured, loop_.gpus(),
-      {serving::replica_weights(env_.config), memory_.high_water(), pools.local.nodes + pools.remote.nodes});
+      {serving::replica_weights(env_.config), memory_.pool().high_water(), pools.local.nodes + pools.remote.nodes});
 }
 
 }  // namespace kvsim::pools

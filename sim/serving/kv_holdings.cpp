@@ -14,19 +14,10 @@ KvHoldings::KvHoldings(const engine::Simulator& simulator, const std::string& gr
       host_(simulator, group + "/host memory", host_bytes, trace),
       block_bytes_(block_bytes) {}
 
-/// What nobody refers to is in memory that is free, and goes where its room is taken.
-bool KvHoldings::reserve(std::int64_t bytes) {
-  if (!gpu_.try_reserve(bytes)) return false;
-  while (gpu_.available() < shared_.cached_bytes()) {
-    KVSIM_ALWAYS(shared_.evict_oldest(), "there is no block to evict");
-  }
-  return true;
-}
-
 bool KvHoldings::resize(Residence& r, std::int64_t bytes) {
   if (bytes <= r.held_) {
     gpu_.release(r.held_ - bytes);
-  } else if (!reserve(bytes - r.held_)) {
+  } else if (!gpu_.try_reserve(bytes - r.held_)) {
     return false;
   }
   held_ += bytes - std::exchange(r.held_, bytes);
@@ -34,7 +25,7 @@ bool KvHoldings::resize(Residence& r, std::int64_t bytes) {
 }
 
 void KvHoldings::grow(std::int64_t bytes) {
-  KVSIM_ALWAYS(reserve(bytes), "memory that was available could not be reserved");
+  KVSIM_ALWAYS(gpu_.try_reserve(bytes), "memory that was available could not be reserved");
   held_ += bytes;
 }
 
@@ -53,16 +44,17 @@ std::int64_t KvHoldings::named(const Residence& r, std::int64_t count) {
 
 std::int64_t KvHoldings::there(const Residence& r, std::int64_t most) const {
   std::int64_t count = 0;
+  const memory::BlockTable& blocks = gpu_.blocks();
   most = named(r, most);
-  while (count < most && shared_.find(r.findable_->hashes_[static_cast<std::size_t>(count)]) != shared_.none) ++count;
+  while (count < most && blocks.find(r.findable_->hashes_[static_cast<std::size_t>(count)]) != blocks.none) ++count;
   return count;
 }
 
 std::int64_t KvHoldings::in_use(const Residence& r, std::int64_t count) const {
   std::int64_t bytes = 0;
   for (std::int64_t i = 0; i < count; ++i) {
-    const memory::BlockTable::Slot slot = shared_.find(r.findable_->hashes_[static_cast<std::size_t>(i)]);
-    if (shared_[slot].references > 0) bytes += block_bytes_;
+    const memory::BlockTable::Slot slot = gpu_.blocks().find(r.findable_->hashes_[static_cast<std::size_t>(i)]);
+    if (gpu_.blocks()[slot].references > 0) bytes += block_bytes_;
   }
   return bytes;
 }
@@ -71,13 +63,8 @@ void KvHoldings::share(Residence& r, std::int64_t count) {
   if (count == 0) return;
   KVSIM_ALWAYS(r.held_ == 0, "a request that holds something takes shared blocks");
   FindableKv& own = *r.findable_;
-  std::int64_t revived = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    own.referred_.push_back(shared_.find(own.hashes_[static_cast<std::size_t>(i)]));
-    revived += shared_.refer(own.referred_.back());
-  }
+  own.referred_ = gpu_.refer({own.hashes_.data(), static_cast<std::size_t>(count)});
   own.told_ = static_cast<std::size_t>(count);
-  KVSIM_ALWAYS(reserve(revived), "memory that was available could not be reserved");
   own.shared_ = r.held_ = count * block_bytes_;
   held_ += own.shared_;
   held_shared_ += own.shared_;
@@ -89,9 +76,8 @@ void KvHoldings::tell(Residence& r, std::int64_t count) {
   const auto until = static_cast<std::size_t>(named(r, count));
   for (; own.told_ < until; ++own.told_) {
     const std::uint64_t hash = own.hashes_[own.told_];
-    if (shared_.find(hash) != shared_.none) continue;  // somebody computed the same meanwhile: this copy stays its own
-    own.referred_.push_back(shared_.add(hash, memory::KvForm::full, block_bytes_));
-    shared_.refer(own.referred_.back());
+    if (gpu_.blocks().find(hash) != memory::BlockTable::none) continue;  // computed twice: this copy stays its own
+    own.referred_.push_back(gpu_.share(hash, block_bytes_));
     own.shared_ += block_bytes_;
     held_shared_ += block_bytes_;
   }
@@ -100,11 +86,9 @@ void KvHoldings::tell(Residence& r, std::int64_t count) {
 void KvHoldings::leave_blocks(Residence& r) {
   if (!r.findable_) return;
   FindableKv& own = *r.findable_;
-  std::int64_t freed = 0;
-  for (auto slot = own.referred_.rbegin(); slot != own.referred_.rend(); ++slot) freed += shared_.unrefer(*slot);
+  gpu_.unrefer(own.referred_);
   own.referred_.clear();
   own.told_ = 0;
-  gpu_.release(freed);
   r.held_ -= own.shared_;
   held_ -= own.shared_;
   held_shared_ -= std::exchange(own.shared_, 0);
@@ -176,7 +160,7 @@ std::int64_t KvHoldings::take_back(Residence& r, std::int64_t bytes) {
 }
 
 bool KvHoldings::reserve_beside(std::int64_t bytes) {
-  if (!reserve(bytes)) return false;
+  if (!gpu_.try_reserve(bytes)) return false;
   beside_ += bytes;
   return true;
 }
@@ -197,10 +181,8 @@ void KvHoldings::check_conservation(std::int64_t held, std::int64_t staged) cons
   host_.check_conservation();
   KVSIM_ALWAYS(held == held_, "KV memory held differs from the sum over requests");
   KVSIM_ALWAYS(staged == staged_, "KV memory of reloads differs from the sum over requests");
-  KVSIM_ALWAYS(held - held_shared_ + shared_.referred_bytes() + staged + beside_ == gpu_.reserved(),
+  KVSIM_ALWAYS(held - held_shared_ + staged + beside_ == gpu_.private_bytes(),
                "KV memory reserved differs from the sum over requests");
-  shared_.check_conservation("KV memory");
-  KVSIM_ALWAYS(shared_.cached_bytes() <= gpu_.available(), "KV that nobody refers to takes memory in use");
 }
 
 }  // namespace kvsim::serving

@@ -10,7 +10,7 @@
 #include "sim/engine/simulator.h"
 #include "sim/engine/statistics.h"
 #include "sim/engine/trace.h"
-#include "sim/memory/block_table.h"
+#include "sim/memory/kv_memory.h"
 #include "sim/memory/memory_pool.h"
 
 namespace kvsim::serving {
@@ -96,7 +96,7 @@ class KvHoldings {
   /// Bytes of its first `count` blocks, which are there, that others refer to: it needs no room for these.
   [[nodiscard]] std::int64_t in_use(const Residence& r, std::int64_t count) const;
   /// Shared blocks that had to go.
-  [[nodiscard]] std::uint64_t evictions() const { return shared_.evictions(); }
+  [[nodiscard]] std::uint64_t evictions() const { return gpu_.blocks().evictions(); }
   /// It holds its first `count` blocks, which are there, from now on. Precondition: it holds nothing, and they fit.
   void share(Residence& r, std::int64_t count);
   /// The KV of its first `count` blocks, or of all if it has fewer, exists: others may refer to those that nobody told
@@ -122,8 +122,8 @@ class KvHoldings {
   /// Ends the warm-up.
   void start_measuring();
   // Since then.
-  [[nodiscard]] std::int64_t reserved_peak() const { return gpu_.high_water(); }
-  [[nodiscard]] double reserved_mean() const { return gpu_.mean_reserved(); }
+  [[nodiscard]] std::int64_t reserved_peak() const { return gpu_.pool().high_water(); }
+  [[nodiscard]] double reserved_mean() const { return gpu_.pool().mean_reserved(); }
   [[nodiscard]] std::int64_t staged_peak() const { return static_cast<std::int64_t>(staged_level_.peak()); }
   [[nodiscard]] double staged_mean() const { return staged_level_.mean(simulator_.now()); }
   [[nodiscard]] std::int64_t host_peak() const { return host_.high_water(); }
@@ -133,16 +133,14 @@ class KvHoldings {
 
  private:
   void set_staged(Residence& r, std::int64_t bytes);
-  bool reserve(std::int64_t bytes);
   static FindableKv& findable(Residence& r);
   void leave_blocks(Residence& r);
   /// Bytes of free memory that were taken in order.
-  [[nodiscard]] std::int64_t taken() const { return gpu_.lifetime_reserved() - taken_back_; }
+  [[nodiscard]] std::int64_t taken() const { return gpu_.pool().lifetime_reserved() - taken_back_; }
 
   const engine::Simulator& simulator_;
-  memory::MemoryPool gpu_;
+  memory::KvMemory gpu_;
   memory::MemoryPool host_;
-  memory::BlockTable shared_;
   std::int64_t block_bytes_ = 0;
   std::int64_t held_ = 0;
   std::int64_t held_shared_ = 0;  // of held_, in shared blocks, each as often as it is referred to

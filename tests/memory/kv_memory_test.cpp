@@ -47,7 +47,7 @@ TEST_F(KvMemoryTest, AClaimWithoutBlocksIsAReservation) {
   memory_.release(a);
   memory_.release(b);
   EXPECT_EQ(memory_.reserved(), 0);
-  EXPECT_EQ(memory_.high_water(), 100);
+  EXPECT_EQ(memory_.pool().high_water(), 100);
 }
 
 TEST_F(KvMemoryTest, AClaimMayShrink) {
@@ -125,7 +125,7 @@ TEST_F(KvMemoryTest, EvictsTheChainUsedLongestAgoItsSuffixFirst) {
   use(chain_of({1, 2}));
   // 60 bytes cached; oldest first: 3, 6, 5, 4, 2, 1. 75 more leave 25: two blocks.
   MemoryClaim c = claim({}, 75);
-  EXPECT_EQ(memory_.evictions(), 4U);
+  EXPECT_EQ(memory_.blocks().evictions(), 4U);
   EXPECT_EQ(memory_.need(chain_of({1, 2, 3}), KvForm::full, kBlock, 0), 10);
   EXPECT_EQ(memory_.need(chain_of({4}), KvForm::full, kBlock, 0), 10);
 }
@@ -156,8 +156,8 @@ TEST_F(KvMemoryTest, CachedBlocksAreNotInUse) {
   MemoryClaim c = claim({}, 40);
   memory_.reset_statistics();
   simulator_.run_until({2'000'000'000});
-  EXPECT_DOUBLE_EQ(memory_.mean_reserved(), 40);
-  EXPECT_EQ(memory_.high_water(), 40);
+  EXPECT_DOUBLE_EQ(memory_.pool().mean_reserved(), 40);
+  EXPECT_EQ(memory_.pool().high_water(), 40);
 }
 
 TEST_F(KvMemoryTest, AHashTwiceInAChainIsOneBlock) {
