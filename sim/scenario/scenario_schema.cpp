@@ -21,10 +21,10 @@
 #include "models/workload/dataset.h"
 #include "models/workload/trace_reader.h"
 #include "sim/cache/placement/placement.h"
+#include "sim/routing/router.h"
 #include "sim/scenario/scenario.h"
 #include "sim/scenario/schemas.h"
 #include "sim/serving/decode_policy.h"
-#include "sim/serving/replica_fleet.h"
 #include "sim/serving/schedule_policy.h"
 
 namespace kvsim::scenario {
@@ -678,7 +678,7 @@ ObjectSchema<Scenario> cluster_schema() {
   ObjectSchema<Scenario> s("cluster", "The machines.");
   s.optional("replicas", KVSIM_MEMBER(serving.cluster.replicas), integer().at_least(1).at_most(10000),
              "identical replicas, each with all of the following");
-  s.optional("router", KVSIM_MEMBER(serving.cluster.router), one_of(words_of(serving::routers())),
+  s.optional("router", KVSIM_MEMBER(serving.cluster.router), one_of(words_of(routing::routers())),
              "which replica an arriving request goes to; left out: session where the workload has sessions, else "
              "least_loaded");
   add_gpu(s);

@@ -9,10 +9,11 @@
 
 #include "models/hardware/link_spec.h"
 #include "models/prefetch/prefetch_spec.h"
+#include "sim/routing/router.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/fetching.h"
 #include "sim/serving/kv_geometry.h"
-#include "sim/serving/replica_fleet.h"
 #include "sim/serving/schedule_policy.h"
 #include "sim/serving/simulation.h"
 
@@ -516,7 +517,7 @@ void check_configuration(const ServingConfig& given) {
   const SchedulePolicyEntry* schedule = find_schedule_policy(config.schedule.policy);
   if (!schedule)
     throw ConfigurationError("schedule.policy", fmt::format("unknown schedule policy {}", config.schedule.policy));
-  if (!find_router(config.cluster.router)) {
+  if (!routing::find_router(config.cluster.router)) {
     throw ConfigurationError("cluster.router", fmt::format("unknown router {}", config.cluster.router));
   }
   check_parallelism(config, *decode);

@@ -14,13 +14,15 @@ TOPS = ("models", "sim", "planner", "tools")  # from the lowest up
 
 
 class Library:
-    def __init__(self, name, folder, words):
+    def __init__(self, source, name, folder, words):
         self.name = name
         part = ""
         self.sources, self.links = [], []
         for word in words:
             if word in ("SOURCES", "LINKS", "PRIVATE_LINKS", "SELDOM"):
                 part = word
+            elif part == "SOURCES" and word.startswith("${"):  # a folder of kvsim_registry
+                self.sources += [file.relative_to(source) for file in sorted((source / folder / word[2:-1]).glob("*.cpp"))]
             elif part == "SOURCES":
                 self.sources.append(folder / word)
             elif part in ("LINKS", "PRIVATE_LINKS"):
@@ -35,7 +37,7 @@ def libraries(source):
             text = re.sub(r"#.*", "", file.read_text(encoding="utf-8"))
             for call in re.findall(r"kvsim_library\(([^)]*)\)", text):
                 name, *words = call.split()
-                found.append(Library(name, file.parent.relative_to(source), words))
+                found.append(Library(source, name, file.parent.relative_to(source), words))
     return found
 
 
