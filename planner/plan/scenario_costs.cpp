@@ -16,6 +16,7 @@
 #include "planner/plan/changing_rate.h"
 #include "sim/engine/random.h"
 #include "sim/serving/kv_geometry.h"
+#include "sim/serving/schedules/staggered.h"
 #include "sim/serving/step_parts.h"
 
 namespace kvsim::planner {
@@ -333,8 +334,7 @@ void ScenarioCosts::set_iterations(Cycle& cycle, const serving::KvGeometry& g) c
       cycle.largest_stream_bytes.push_back(static_cast<double>(g.reload_reservation(longest, generated_)));
     }
   }
-  cycle.slack =
-      config_.schedule.arrival_slack.value_or(config_.schedule.arrival == serving::ReloadArrival::whole ? 1 : 0);
+  cycle.slack = config_.schedule.own.of<serving::StaggeredKeys>().slack(config_.schedule);
 }
 
 void ScenarioCosts::set_gpu_time(Cycle& cycle, const serving::KvGeometry& g, bool compressed) const {

@@ -10,6 +10,7 @@
 #include <span>
 #include <string_view>
 
+#include "models/schema/own_keys.h"
 #include "models/schema/registry.h"
 #include "models/workload/request_source.h"
 
@@ -33,7 +34,8 @@ struct RouterEntry {
   std::string_view name;
   std::string_view description;
   int place = schema::kListedLast;  ///< in lists
-  std::unique_ptr<Router> (*make)() = nullptr;
+  schema::KeyFragment keys{};       ///< that it reads of what make() is given
+  std::unique_ptr<Router> (*make)(const schema::OwnKeys& keys) = nullptr;
 };
 
 /// The router that keeps the turns of a session on one instance.

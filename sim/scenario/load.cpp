@@ -659,7 +659,7 @@ std::string resolved_yaml(const Scenario& scenario) {
   const auto& pools = scenario.serving.cluster.pools;
   if (pools) {
     const serving::DispatchConfig& d = pools->dispatch;
-    shown.dispatch = DispatchInput{d.policy, d.paths, std::nullopt};
+    shown.dispatch = DispatchInput{d.policy, d.paths, std::nullopt, d.own};
     if (d.policy == "weighted") shown.dispatch->weights = d.weights;
   }
   ConfigNode document = scenario_schema().dump(shown);

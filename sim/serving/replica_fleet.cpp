@@ -28,7 +28,7 @@ class ReplicaFleet final : public ServingSystem {
         acceptance_(
             acceptance_of(config_, std::max(draft_limit(config_.decode), config_.decode.draft_lengths.maximum))),
         drafting_(config_, decode_),
-        router_(routing::find_router(config_.cluster.router)->make()) {
+        router_(routing::find_router(config_.cluster.router)->make(config_.cluster.router_keys)) {
     const ReplicaEnvironment shared{{environment.simulator, config_, decode_, geometry_, timer_, step_times_, drafting_,
                                      environment.measured, environment.trace, environment.gpus(timer_)},
                                     acceptance_,

@@ -41,19 +41,19 @@ TEST(Routers, AreFoundByNameAndListedInOrder) {
 }
 
 TEST(Routers, RoundRobinIgnoresLoads) {
-  const auto router = find_router("round_robin")->make();
+  const auto router = find_router("round_robin")->make({});
   EXPECT_EQ(choices(*router, loads({900, 0, 5}), 5), (std::vector<std::size_t>{0, 1, 2, 0, 1}));
 }
 
 TEST(Routers, LeastLoadedTakesTurnsAmongEquals) {
-  const auto router = find_router("least_loaded")->make();
+  const auto router = find_router("least_loaded")->make({});
   EXPECT_EQ(choices(*router, loads({7, 7, 7}), 4), (std::vector<std::size_t>{0, 1, 2, 0}));
   EXPECT_EQ(choices(*router, loads({7, 3, 7}), 2), (std::vector<std::size_t>{1, 1}));
   EXPECT_EQ(choices(*router, loads({3, 9, 3}), 3), (std::vector<std::size_t>{2, 0, 2})) << "1, 2, 0 after the last";
 }
 
 TEST(Routers, SessionStaysOnItsInstanceWhateverTheLoad) {
-  const auto router = find_router("session")->make();
+  const auto router = find_router("session")->make({});
   std::set<std::size_t> used;
   for (std::int32_t session = 0; session < 20; ++session) {
     const std::size_t first = router->choose(loads({0, 0, 0}), turn_of(session));

@@ -25,7 +25,7 @@ class LeastLoaded final : public Router {
 RouterEntry router_least_loaded() {
   return {.name = default_router,
           .description = "the replica with the fewest tokens left to prefill and generate, of several in turn",
-          .make = []() -> std::unique_ptr<Router> { return std::make_unique<LeastLoaded>(); }};
+          .make = [](const schema::OwnKeys&) -> std::unique_ptr<Router> { return std::make_unique<LeastLoaded>(); }};
 }
 
 }  // namespace kvsim::routing

@@ -17,9 +17,9 @@ class RoundRobin final : public Router {
 }  // namespace
 
 RouterEntry router_round_robin() {
-  return {.name = "round_robin", .description = "replicas in turn", .make = []() -> std::unique_ptr<Router> {
-            return std::make_unique<RoundRobin>();
-          }};
+  return {.name = "round_robin",
+          .description = "replicas in turn",
+          .make = [](const schema::OwnKeys&) -> std::unique_ptr<Router> { return std::make_unique<RoundRobin>(); }};
 }
 
 }  // namespace kvsim::routing

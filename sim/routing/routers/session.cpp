@@ -14,7 +14,7 @@ class BySession final : public Router {
   }
 
  private:
-  std::unique_ptr<Router> others_ = find_router(default_router)->make();
+  std::unique_ptr<Router> others_ = find_router(default_router)->make({});
 };
 
 }  // namespace
@@ -22,7 +22,7 @@ class BySession final : public Router {
 RouterEntry router_session() {
   return {.name = session_router,
           .description = "all turns of a session to one replica, by a hash of its number; others to the least loaded",
-          .make = []() -> std::unique_ptr<Router> { return std::make_unique<BySession>(); }};
+          .make = [](const schema::OwnKeys&) -> std::unique_ptr<Router> { return std::make_unique<BySession>(); }};
 }
 
 }  // namespace kvsim::routing
