@@ -2,13 +2,44 @@
 
 #include <array>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "sim/routing/router.h"
+#include "sim/serving/schedule_policy.h"
+
 namespace kvsim::planner {
+
+namespace {
+
+/// The keys, and those of the map `within` that entries of its registry have of their own but for `read`, which live as
+/// long as the program.
+template <class Entry>
+std::vector<const char*> with_own_keys(std::vector<const char*> keys, std::span<const Entry> registry,
+                                       std::string_view within, std::string_view read = "") {
+  static const std::vector<std::string> own = [&] {
+    std::vector<std::string> paths;
+    for (const Entry& entry : registry) {
+      for (const std::string& key : entry.keys.names()) paths.push_back(fmt::format("{}.{}", within, key));
+    }
+    return paths;
+  }();
+  for (const std::string& path : own) {
+    if (path != read) keys.push_back(path.c_str());
+  }
+  return keys;
+}
+
+}  // namespace
 
 std::span<const CommandKeys> command_keys() {
   using scenario::WithinMap;
+  const auto with_own = [](std::vector<const char*> keys, std::string_view read = "") {
+    return with_own_keys(with_own_keys(std::move(keys), serving::schedule_policies(), "schedule", read),
+                         routing::routers(), "cluster");
+  };
   static const std::array table{
       CommandKeys{"capacity", {"workload.closed.concurrency"}, "capacity searches it: use --users", WithinMap::allowed},
       CommandKeys{"capacity",
@@ -38,44 +69,43 @@ std::span<const CommandKeys> command_keys() {
                   {"decode.keep_ratio"},
                   "plan chooses it: use --keep-ratio, or --simulate"},
       CommandKeys{"plan", {"decode.budget"}, "a plan chooses a share of the KV: use compare or sweep"},
-      CommandKeys{"plan by closed forms",
-                  {"run", "cluster.router", "workload.requests", "workload.arrivals.process", "workload.arrivals.cv",
-                   "schedule.window", "cluster.host.discipline", "schedule.unplaced", "schedule.asynchronous",
-                   "schedule.receive_interval", "schedule.batch_wait", "schedule.preempted"},
-                  "closed forms are of average iterations, and nothing is simulated: use --simulate, or run",
-                  WithinMap::allowed},
+      CommandKeys{
+          "plan by closed forms",
+          with_own({"run", "cluster.router", "workload.requests", "workload.arrivals.process", "workload.arrivals.cv",
+                    "schedule.window", "cluster.host.discipline", "schedule.asynchronous", "schedule.receive_interval",
+                    "schedule.batch_wait", "schedule.preempted"},
+                   "schedule.arrival_slack"),
+          "closed forms are of average iterations, and nothing is simulated: use --simulate, or run",
+          WithinMap::allowed},
       // The keys that decide which step is possible at all (schedule.policy, prefill, host memory) may be set.
       CommandKeys{"show step",
-                  {"run",
-                   "slo",
-                   "dispatch",
-                   "cluster.replicas",
-                   "cluster.router",
-                   "cluster.host.link",
-                   "cluster.host.discipline",
-                   "workload.arrivals",
-                   "workload.closed",
-                   "workload.requests",
-                   "workload.output",
-                   "workload.prefixes",
-                   "workload.sessions",
-                   "decode.draft_lengths",
-                   "decode.draft_limit",
-                   "decode.resident",
-                   "decode.offloaded",
-                   "schedule.window",
-                   "schedule.arrival",
-                   "schedule.arrival_slack",
-                   "schedule.unplaced",
-                   "schedule.receive_interval",
-                   "schedule.batch_wait",
-                   "schedule.blocking_loads",
-                   "schedule.prefill_order",
-                   "schedule.reserve",
-                   "schedule.preempted",
-                   "schedule.asynchronous"},
-                  "one step is timed, and nothing is simulated: use run",
-                  WithinMap::allowed},
+                  with_own({"run",
+                            "slo",
+                            "dispatch",
+                            "cluster.replicas",
+                            "cluster.router",
+                            "cluster.host.link",
+                            "cluster.host.discipline",
+                            "workload.arrivals",
+                            "workload.closed",
+                            "workload.requests",
+                            "workload.output",
+                            "workload.prefixes",
+                            "workload.sessions",
+                            "decode.draft_lengths",
+                            "decode.draft_limit",
+                            "decode.resident",
+                            "decode.offloaded",
+                            "schedule.window",
+                            "schedule.arrival",
+                            "schedule.receive_interval",
+                            "schedule.batch_wait",
+                            "schedule.blocking_loads",
+                            "schedule.prefill_order",
+                            "schedule.reserve",
+                            "schedule.preempted",
+                            "schedule.asynchronous"}),
+                  "one step is timed, and nothing is simulated: use run", WithinMap::allowed},
       CommandKeys{"show step --batch", {"schedule.max_requests"}, "--batch says how many requests there are"},
       CommandKeys{
           "show step --context", {"workload.context"}, "--context says how long contexts are", WithinMap::allowed},

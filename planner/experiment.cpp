@@ -12,7 +12,6 @@
 #include "planner/parallel.h"
 #include "planner/paths/path_plan.h"
 #include "sim/serving/kv_capacity.h"
-#include "sim/serving/measurement_fields.h"
 #include "sim/systems/systems.h"
 
 namespace kvsim::planner {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/compression/compressor_spec.h"
+#include "models/schema/own_keys.h"
 
 namespace kvsim::models {
 
@@ -128,6 +129,7 @@ struct PlacementSpec {
   double worker_bytes_per_s = 2e9;    ///< of full KV, each, where the compressor has no rate of its own
   double in_transit = 0.1;            ///< share of a tier's capacity kept for objects on their way out of it
   std::int64_t gpu_memory_bytes = 0;  ///< of a replica's KV memory, kept as the first tier
+  schema::OwnKeys own;                ///< of the eviction order that `policy` names
 };
 
 /// The policies that read keys of their own.

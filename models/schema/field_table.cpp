@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "models/schema/yaml.h"
 
@@ -176,6 +177,37 @@ void FieldTable::objects(const char* name, const Locate& locate, const ListMembe
   add(std::move(field), {locate, read, write, find});
 }
 
+void FieldTable::embed(const Locate& locate, const KeyFragment& keys) {
+  const auto look = [locate, &member = *keys.member](const void* object) {
+    return member.look(locate(const_cast<void*>(object)));  // located, and only read
+  };
+  for (std::size_t i = 0; i < keys.table->bindings_.size(); ++i) {
+    Binding binding;
+    binding.locate = locate;
+    binding.read = [keys, i](void* own, const ConfigNode& node, const ParseContext& context) {
+      const Binding& field = keys.table->bindings_[i];
+      field.read(field.locate(keys.member->open(own)), node, context);
+    };
+    binding.write = [keys, i](const void* own) {
+      return keys.table->written(keys.table->bindings_[i], keys.member->look(own));
+    };
+    if (keys.table->bindings_[i].find_unread) {
+      binding.find_unread = [keys, i](const void* own, const std::string& path, std::vector<UnreadKey>& found) {
+        const Binding& field = keys.table->bindings_[i];
+        field.find_unread(field.locate(const_cast<void*>(keys.member->look(own))), path, found);
+      };
+    }
+    info.fields.push_back(keys.table->info.fields[i]);
+    bindings_.push_back(std::move(binding));
+  }
+  for (const UnreadRule& rule : keys.table->unread_) {
+    unread_.push_back({rule.keys, [look, why = rule.why](const void* object) { return why(look(object)); }, rule.then});
+  }
+  for (const Check& check : keys.table->checks) {
+    checks.emplace_back([look, check](const void* object, const Reporter& report) { check(look(object), report); });
+  }
+}
+
 void FieldTable::unread(std::vector<std::string> keys, std::function<std::string(const void* object)> why,
                         IfWritten then) {
   for (const std::string& key : keys) {
@@ -239,3 +271,20 @@ ConfigNode FieldTable::dump(const void* object) const {
 }
 
 }  // namespace kvsim::schema::detail
+
+namespace kvsim::schema {
+
+std::string detail::unread_by(const std::string& kind, const std::string& chosen, const std::vector<std::string>& names,
+                              const std::string& lacking) {
+  if (std::find(names.begin(), names.end(), chosen) != names.end()) return {};
+  return fmt::format("{} {} {}: use {}", kind, chosen, lacking, fmt::join(names, " or "));
+}
+
+std::vector<std::string> KeyFragment::names() const {
+  std::vector<std::string> names;
+  if (!table) return names;
+  for (const FieldInfo& field : table->info.fields) names.push_back(field.name);
+  return names;
+}
+
+}  // namespace kvsim::schema

@@ -15,6 +15,7 @@
 
 #include "models/schema/member_value.h"
 #include "models/schema/object_info.h"
+#include "models/schema/own_keys.h"
 #include "models/schema/parse_context.h"
 
 namespace kvsim::schema::detail {
@@ -128,6 +129,9 @@ struct FieldTable {
               Form form, const char* catalogue, Presence presence, const char* description);
   void objects(const char* name, const Locate& locate, const ListMember& items, const FieldTable& nested, Form form,
                const char* catalogue, Presence presence, const char* description, ListSize size);
+
+  /// Adds the fields, rules and checks of an entry's own keys, which are in the OwnKeys that `locate` finds.
+  void embed(const Locate& locate, const KeyFragment& keys);
 
   /// Adds a rule, as ObjectSchema::unread. Throws std::logic_error for a key that is not there.
   void unread(std::vector<std::string> keys, std::function<std::string(const void* object)> why, IfWritten then);

@@ -14,6 +14,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -90,6 +91,25 @@ class ObjectSchema {
     return nested_list(name, access, schema, Form::reference, catalogue, presence, description, size);
   }
 
+  /// The keys as those of a registry's entry; `lacking` says of an entry without them why it does not read them.
+  [[nodiscard]] KeyFragment fragment(std::string lacking) const {
+    return {std::make_shared<const detail::FieldTable>(table_), &detail::kOwnMember<T>, std::move(lacking)};
+  }
+
+  /// Takes in the keys that entries of a registry have of their own. `own` returns the OwnKeys of a T, `chosen` the
+  /// name of its entry; `kind` is what an entry is called where a key is written that the chosen one does not read.
+  template <class Entry, class Access, class Chosen>
+  ObjectSchema& own_keys(std::span<const Entry> registry, Access own, Chosen chosen, const std::string& kind) {
+    for (const auto& [keys, names] : detail::fragments_of(registry)) {
+      table_.embed(detail::Locate::in<T>(own), keys);
+      const auto why = [chosen, kind, names = names, lacking = keys.lacking](const void* value) {
+        return detail::unread_by(kind, std::invoke(chosen, *static_cast<const T*>(value)), names, lacking);
+      };
+      table_.unread(keys.names(), why, IfWritten::remarked);
+    }
+    return *this;
+  }
+
   /// Exactly one of these keys must be given.
   ObjectSchema& exclusive(std::initializer_list<const char*> keys) { return group(keys, true); }
   /// At most one of these keys may be given.
@@ -113,11 +133,11 @@ class ObjectSchema {
   }
   /// These keys, dotted below the object ("prefetch.top_k"), have no effect where `why` returns text: why nothing reads
   /// them, and which key has the effect. Everything below such a key is meant, too.
-  ObjectSchema& unread(std::initializer_list<const char*> keys, std::function<std::string(const T&)> why,
+  ObjectSchema& unread(std::vector<std::string> keys, std::function<std::string(const T&)> why,
                        IfWritten then = IfWritten::remarked) {
     table_.unread(
-        {keys.begin(), keys.end()},
-        [why = std::move(why)](const void* value) { return why(*static_cast<const T*>(value)); }, then);
+        std::move(keys), [why = std::move(why)](const void* value) { return why(*static_cast<const T*>(value)); },
+        then);
     return *this;
   }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <system_error>
@@ -18,26 +17,6 @@
 namespace kvsim::models {
 namespace {
 
-constexpr std::array formats{
-    TraceFormat{"mooncake", "JSON lines: timestamp (ms), input_length, output_length, hash_ids of 512-token blocks",
-                512, read_mooncake_trace},
-    TraceFormat{"azure", "CSV: TIMESTAMP (date and time), ContextTokens, GeneratedTokens", 0, read_azure_trace},
-    TraceFormat{"bailian", "JSON lines: timestamp (s), input_length, output_length, hash_ids of 16-token blocks", 16,
-                read_bailian_trace},
-    TraceFormat{"burstgpt", "CSV: Timestamp (s), Request tokens, Response tokens; Session ID, Elapsed time", 0,
-                read_burstgpt_trace},
-    TraceFormat{"columns", "CSV or JSON lines: what workload.trace.columns or --columns names", 0, read_columns_trace},
-    TraceFormat{"csv", "CSV: arrival_s, prompt_tokens, output_tokens", 0, read_csv_trace},
-    TraceFormat{
-        "llmservingsim",
-        "JSON lines, a session each: arrival_time_ns, sub_requests of input_toks, output_toks, tool_duration_ns", 0,
-        read_llmservingsim_trace, true},
-    TraceFormat{"vllm_bench", "JSON lines: arrival_time (s, any clock), input_toks, output_toks; others are ignored", 0,
-                read_vllm_bench_trace},
-    TraceFormat{"weka", "JSON lines, an agent's session each: requests of t (s), in, out, hash_ids of 64-token blocks",
-                64, read_weka_trace, true},
-};
-
 std::string expected_file(const TraceFormat& format) {
   return fmt::format("{} trace ({})", schema::with_article(format.name), format.description);
 }
@@ -49,7 +28,7 @@ LineReader open(const TraceFormat& format, const std::string& path) {
 }
 
 void scan_lines(const TraceFormat& format, LineReader file, TraceOptions options, const RequestSink& sink) {
-  if (options.columns && format.read != read_columns_trace) {
+  if (options.columns && format.name != "columns") {
     throw schema::InputError(fmt::format("columns: format {} has its own, use format columns", format.name));
   }
   if (format.folders && (options.sort || options.skip_invalid)) {
@@ -85,16 +64,10 @@ std::string lines_left_out(std::uint64_t count, const std::string& first) {
                      count == 1 ? "line that is no request is" : "lines that are no requests are", first);
 }
 
-std::span<const TraceFormat> trace_formats() {
-  return formats;
-}
-
 const TraceFormat& find_trace_format(std::string_view name) {
-  const auto found = std::find_if(formats.begin(), formats.end(), [&](const auto& f) { return f.name == name; });
-  if (found != formats.end()) return *found;
+  if (const TraceFormat* const found = schema::find_named(trace_formats(), name)) return *found;
   std::vector<std::string> names;
-  names.reserve(formats.size());
-  for (const TraceFormat& f : formats) names.emplace_back(f.name);
+  for (const TraceFormat& f : trace_formats()) names.emplace_back(f.name);
   throw schema::InputError(fmt::format("unknown trace format \"{}\"{}", name, schema::suggest(name, names)));
 }
 

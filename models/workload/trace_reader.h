@@ -1,4 +1,5 @@
-// Recorded request traces. Every format is one file here and one line of the table in trace_reader.cpp.
+// Recorded request traces. To add a format: a file in traces/ with a reader and `TraceFormat trace_NAME()`. The build
+// finds it.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/schema/registry.h"
 #include "models/workload/flat_table.h"
 #include "models/workload/line_reader.h"
 #include "models/workload/request_source.h"
@@ -24,7 +26,8 @@ class TraceBuilder;
 struct TraceFormat {
   std::string_view name;
   std::string_view description;
-  std::int64_t block_tokens = 0;  ///< tokens per entry of RequestSpec::prefix_blocks; 0: the format has none
+  int place = schema::kListedLast;  ///< in lists
+  std::int64_t block_tokens = 0;    ///< tokens per entry of RequestSpec::prefix_blocks; 0: the format has none
   void (*read)(LineReader& lines, TraceBuilder& trace) = nullptr;
   bool folders = false;  ///< a line is a session, in no order: the files of a folder are one trace
 };
@@ -81,7 +84,7 @@ std::string lines_left_out(std::uint64_t count, const std::string& first);
 /// What becomes of a request that was read.
 using RequestSink = std::function<void(RequestSpec&&)>;
 
-/// All formats, by name.
+/// All formats, in the order in which they are listed to users.
 std::span<const TraceFormat> trace_formats();
 
 /// Throws schema::InputError naming the nearest format, or all of them.
@@ -203,17 +206,6 @@ std::optional<std::int64_t> parse_decimal_ns(std::string_view text, int digits_t
 
 /// Seconds, milliseconds, ... to nanoseconds, rounded; max_arrival_ns + 1 or -1 where out of range or not a number.
 std::int64_t to_arrival_ns(double value, double ns_per_unit);
-
-// One reader a format.
-void read_mooncake_trace(LineReader& lines, TraceBuilder& trace);
-void read_bailian_trace(LineReader& lines, TraceBuilder& trace);
-void read_azure_trace(LineReader& lines, TraceBuilder& trace);
-void read_csv_trace(LineReader& lines, TraceBuilder& trace);
-void read_vllm_bench_trace(LineReader& lines, TraceBuilder& trace);
-void read_columns_trace(LineReader& lines, TraceBuilder& trace);
-void read_burstgpt_trace(LineReader& lines, TraceBuilder& trace);
-void read_weka_trace(LineReader& lines, TraceBuilder& trace);
-void read_llmservingsim_trace(LineReader& lines, TraceBuilder& trace);
 
 // What `kvsim workload info` says about a trace.
 

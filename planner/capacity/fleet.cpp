@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "planner/capacity/machine_choice.h"
-#include "sim/serving/replica_fleet.h"
+#include "sim/routing/router.h"
 
 namespace kvsim::planner::capacity {
 
@@ -89,7 +89,7 @@ bool scatters_sessions(const scenario::Scenario& s) {
                         (c.placement && c.placement->gpu_memory_bytes > 0) ||
                         std::any_of(storage.begin(), storage.end(), [](const auto& tier) { return !tier.shared; });
   const bool stores = (c.placement && own_tier) || c.schedule.prefix_caching;
-  return s.workload.has_sessions() && stores && c.cluster.router != serving::session_router;
+  return s.workload.has_sessions() && stores && c.cluster.router != routing::session_router;
 }
 
 std::string scattered_words(const scenario::Scenario& s) {
@@ -143,7 +143,7 @@ void find_needed(Fleet& result, std::int64_t estimate, const Fleets& fleets) {
 }  // namespace
 
 bool independent_replicas(const scenario::Scenario& s) {
-  return s.workload.has_sessions() && s.serving.cluster.router == serving::session_router &&
+  return s.workload.has_sessions() && s.serving.cluster.router == routing::session_router &&
          load_of(s) == Load::sessions && !share_tiers(s.serving) && !s.serving.cluster.host_shared;
 }
 

@@ -15,7 +15,6 @@
 #include "planner/experiment.h"
 #include "planner/parallel.h"
 #include "sim/engine/statistics.h"
-#include "sim/serving/measurement_fields.h"
 #include "sim/serving/simulation.h"
 
 namespace kvsim::planner::capacity {

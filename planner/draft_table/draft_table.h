@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/scenario/scenario.h"
+#include "sim/serving/draft_lengths/draft_table.h"
 #include "sim/serving/round_rate.h"
 
 namespace kvsim::planner {

@@ -5,7 +5,6 @@
 
 #include "planner/experiment.h"
 #include "planner/parallel.h"
-#include "sim/serving/measurement_fields.h"
 #include "sim/serving/simulation.h"
 
 namespace kvsim::planner {

@@ -18,6 +18,7 @@
 #include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
+#include "sim/serving/schedules/staggered.h"
 #include "sim/serving/step_parts.h"
 
 namespace kvsim::planner {
@@ -335,8 +336,7 @@ void ScenarioCosts::set_iterations(Cycle& cycle, const serving::KvGeometry& g) c
       cycle.largest_stream_bytes.push_back(static_cast<double>(g.reload_reservation(longest, generated_)));
     }
   }
-  cycle.slack =
-      config_.schedule.arrival_slack.value_or(config_.schedule.arrival == serving::ReloadArrival::whole ? 1 : 0);
+  cycle.slack = config_.schedule.own.of<serving::StaggeredKeys>().slack(config_.schedule);
 }
 
 void ScenarioCosts::set_gpu_time(Cycle& cycle, const serving::KvGeometry& g, bool compressed) const {

@@ -1,7 +1,7 @@
 // Which path each request takes, and on which nodes. A dispatcher sees the pools through a narrow view and decides; the
 // system reserves memory, moves bytes and computes.
 //
-// To add one: a file in dispatchers/ with a class and a factory, and one line in the table of dispatcher.cpp.
+// To add one: a file in dispatchers/ with a class and `DispatcherEntry dispatcher_NAME()`. The build finds it.
 #pragma once
 
 #include <memory>
@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "models/paths/path.h"
+#include "models/schema/own_keys.h"
+#include "models/schema/registry.h"
 #include "sim/engine/time.h"
 #include "sim/pools/node.h"
 #include "sim/pools/pool_request.h"
@@ -100,7 +102,9 @@ bool overloads_local_link(const PoolRequest& request, const Assignment& assignme
 struct DispatcherEntry {
   std::string_view name;
   std::string_view description;
-  bool needs_weights = false;  ///< DispatchConfig::weights
+  int place = schema::kListedLast;  ///< in lists
+  bool needs_weights = false;       ///< DispatchConfig::weights
+  schema::KeyFragment keys{};       ///< that it reads in DispatchConfig::own
   std::unique_ptr<Dispatcher> (*make)(const serving::ServingConfig& config,
                                       std::span<const models::Path> paths) = nullptr;
 };
@@ -109,12 +113,8 @@ struct DispatcherEntry {
 std::span<const DispatcherEntry> dispatchers();
 
 /// The entry of this name, or null.
-const DispatcherEntry* find_dispatcher(std::string_view name);
-
-// Factories of the registered dispatchers.
-
-std::unique_ptr<Dispatcher> make_online(const serving::ServingConfig& config, std::span<const models::Path> paths);
-std::unique_ptr<Dispatcher> make_weighted(const serving::ServingConfig& config, std::span<const models::Path> paths);
-std::unique_ptr<Dispatcher> make_admit(const serving::ServingConfig& config, std::span<const models::Path> paths);
+inline const DispatcherEntry* find_dispatcher(std::string_view name) {
+  return schema::find_named(dispatchers(), name);
+}
 
 }  // namespace kvsim::pools

@@ -31,12 +31,12 @@
 #include "models/workload/trace_overlay.h"
 #include "models/workload/trace_reader.h"
 #include "sim/cache/placement/placement.h"
+#include "sim/routing/router.h"
 #include "sim/scenario/keys_without_effect.h"
 #include "sim/scenario/scenario.h"
 #include "sim/scenario/schemas.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_geometry.h"
-#include "sim/serving/replica_fleet.h"
 #include "sim/serving/simulation.h"
 #include "sim/serving/step_parts.h"
 #include "sim/systems/systems.h"
@@ -572,7 +572,7 @@ Scenario ScenarioFile::load(ConfigNode document, bool whole) const {
   scenario.document = std::make_shared<const ConfigNode>(document);
   if (!whole) return scenario;
   if (std::string& router = scenario.serving.cluster.router; router.empty()) {
-    router = scenario.workload.has_sessions() ? serving::session_router : serving::default_router;
+    router = scenario.workload.has_sessions() ? routing::session_router : routing::default_router;
   }
   const Reporter report(document, context);
   complete(
@@ -587,7 +587,7 @@ Scenario ScenarioFile::load(ConfigNode document, bool whole) const {
     }
     if (scenario.workload.trace->arrivals_only) scenario.trace = with_generated_prompts(scenario);
   }
-  if (scenario.serving.cluster.router == serving::session_router && !scenario.workload.has_sessions()) {
+  if (scenario.serving.cluster.router == routing::session_router && !scenario.workload.has_sessions()) {
     refuse_unworkable(report, "cluster.router",
                       "session keeps the turns of a session on one replica, and this workload's requests belong to "
                       "none: give workload.sessions or trace.sessions, or use least_loaded");
@@ -659,7 +659,7 @@ std::string resolved_yaml(const Scenario& scenario) {
   const auto& pools = scenario.serving.cluster.pools;
   if (pools) {
     const serving::DispatchConfig& d = pools->dispatch;
-    shown.dispatch = DispatchInput{d.policy, d.paths, std::nullopt};
+    shown.dispatch = DispatchInput{d.policy, d.paths, std::nullopt, d.own};
     if (d.policy == "weighted") shown.dispatch->weights = d.weights;
   }
   ConfigNode document = scenario_schema().dump(shown);

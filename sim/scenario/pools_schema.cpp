@@ -9,6 +9,7 @@
 #include "models/schemas.h"
 #include "sim/pools/dispatcher.h"
 #include "sim/scenario/schemas.h"
+#include "sim/serving/schedule_policy.h"
 
 namespace kvsim::scenario {
 
@@ -144,6 +145,7 @@ ObjectSchema<DispatchInput> make_dispatch_schema() {
   s.list("paths", &DispatchInput::paths, ScalarSpec::choice(models::path_words()), Presence::optional,
          "paths that requests may take; by default all that the decode policy has a use for");
   s.object("weights", &DispatchInput::weights, weights_schema(), Presence::optional, "of the policy weighted");
+  s.own_keys(pools::dispatchers(), &DispatchInput::own, &DispatchInput::policy, "dispatch policy");
   s.check([](const DispatchInput& dispatch, const Reporter& report) {
     const bool weighted = dispatch.policy == "weighted";
     if (weighted && !dispatch.weights) {
@@ -184,13 +186,11 @@ constexpr std::array kReplicaKeys{
                "whether full KV stays on a local node is part of a request's path: use "
                "dispatch.paths (P1_cached, P2_cached)"},
     ReplicaKey{"decode.offloaded", "how many requests draft is for dispatch to say: use dispatch.policy and .paths"},
-    ReplicaKey{"schedule.arrival_slack", "belongs to the staggered schedule of replicas: remove this key"},
     ReplicaKey{
         "schedule.engine",
         "what an engine does is known of replicas: give schedule.max_batched_tokens, block_size and asynchronous"},
     ReplicaKey{"schedule.receive_interval", "nodes of pools see new requests at once: remove this key"},
     ReplicaKey{"schedule.batch_wait", "nodes of pools hold nobody back: remove this key"},
-    ReplicaKey{"schedule.unplaced", "belongs to the staggered schedule of replicas: remove this key"},
     ReplicaKey{"schedule.blocking_loads", "nodes of pools load beside decoding: remove this key"},
     ReplicaKey{"schedule.prefix_caching", "nodes of pools find prefixes in their memory anyway: remove this key"},
     ReplicaKey{"schedule.prefill_order", "nodes of pools compute prompts beside decoding: remove this key"},
@@ -211,13 +211,19 @@ const ObjectSchema<DispatchInput>& dispatch_schema() {
 }
 
 void add_pool_rules(ObjectSchema<Scenario>& scenario) {
-  for (const ReplicaKey& key : kReplicaKeys) {
+  const auto refuse = [&scenario](const std::string& key, const std::string& instead) {
     scenario.unread(
-        {key.key},
-        [instead = key.instead](const Scenario& s) {
+        {key},
+        [instead](const Scenario& s) {
           return s.serving.cluster.pools ? fmt::format("not with cluster.pools: {}", instead) : "";
         },
         schema::IfWritten::refused);
+  };
+  for (const ReplicaKey& key : kReplicaKeys) refuse(key.key, key.instead);
+  for (const serving::SchedulePolicyEntry& policy : serving::schedule_policies()) {
+    for (const std::string& key : policy.keys.names()) {
+      refuse("schedule." + key, fmt::format("belongs to the {} schedule of replicas: remove this key", policy.name));
+    }
   }
   scenario.unread(
       {"dispatch"},
@@ -243,7 +249,7 @@ void complete_pools(Scenario& s, const Reporter& report) {
                             schedule));
   }
   const DispatchInput given = s.dispatch.value_or(DispatchInput{});
-  pools->dispatch = {given.policy, given.paths, given.weights.value_or(PathWeights{})};
+  pools->dispatch = {given.policy, given.paths, given.weights.value_or(PathWeights{}), given.own};
 }
 
 }  // namespace kvsim::scenario

@@ -92,6 +92,7 @@ struct DispatchInput {
   std::string policy = serving::DispatchConfig{}.policy;
   std::vector<models::Path> paths;
   std::optional<PathWeights> weights;  ///< of the policy weighted
+  schema::OwnKeys own{};               ///< of the policy
 };
 
 struct Scenario {

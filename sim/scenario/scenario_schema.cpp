@@ -20,11 +20,12 @@
 #include "models/schemas.h"
 #include "models/workload/dataset.h"
 #include "models/workload/trace_reader.h"
+#include "sim/cache/eviction/eviction_policy.h"
 #include "sim/cache/placement/placement.h"
+#include "sim/routing/router.h"
 #include "sim/scenario/scenario.h"
 #include "sim/scenario/schemas.h"
 #include "sim/serving/decode_policy.h"
-#include "sim/serving/replica_fleet.h"
 #include "sim/serving/schedule_policy.h"
 
 namespace kvsim::scenario {
@@ -678,9 +679,11 @@ ObjectSchema<Scenario> cluster_schema() {
   ObjectSchema<Scenario> s("cluster", "The machines.");
   s.optional("replicas", KVSIM_MEMBER(serving.cluster.replicas), integer().at_least(1).at_most(10000),
              "identical replicas, each with all of the following");
-  s.optional("router", KVSIM_MEMBER(serving.cluster.router), one_of(words_of(serving::routers())),
+  s.optional("router", KVSIM_MEMBER(serving.cluster.router), one_of(words_of(routing::routers())),
              "which replica an arriving request goes to; left out: session where the workload has sessions, else "
              "least_loaded");
+  s.own_keys(routing::routers(), KVSIM_MEMBER(serving.cluster.router_keys), KVSIM_MEMBER(serving.cluster.router),
+             "router");
   add_gpu(s);
   add_host(s);
   s.object("node", KVSIM_MEMBER(serving.cluster.node), node_schema(), Presence::optional,
@@ -900,8 +903,10 @@ ObjectSchema<Scenario> make_scenario_schema() {
       "decode", [](auto& x) -> auto& { return x; }, decode_schema(), Presence::required, "decode policy");
   s.object("dispatch", &Scenario::dispatch, dispatch_schema(), Presence::optional,
            "paths through pools; by default policy online over all paths");
-  s.object("placement", KVSIM_MEMBER(serving.placement), models::placement_schema(words_of(cache::placements())),
-           Presence::optional,
+  auto placement = models::placement_schema(words_of(cache::placements()));
+  placement.own_keys(cache::eviction_policies(), &models::PlacementSpec::own, &models::PlacementSpec::policy,
+                     "placement policy");
+  s.object("placement", KVSIM_MEMBER(serving.placement), placement, Presence::optional,
            "what is kept of prompts, where and as what (prefill: prefix_cache, and those that reuse chunks)");
   s.object("schedule", KVSIM_MEMBER(serving.schedule), schedule_schema(), Presence::optional, "schedule policy");
   s.object("slo", KVSIM_MEMBER(serving.slo), slo_schema(), Presence::optional, "latency objectives");

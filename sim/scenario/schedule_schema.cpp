@@ -51,15 +51,7 @@ ObjectSchema<serving::ScheduleConfig> schedule_schema() {
           {{"layerwise", ReloadArrival::layerwise, "each layer's KV in time for that layer of the forward pass"},
            {"whole", ReloadArrival::whole, "all of it before the forward pass begins"}}),
       "how much of a reload must be there when its verification begins; by default layerwise, between pools whole");
-  s.optional("arrival_slack", &ScheduleConfig::arrival_slack, integer().non_negative().at_most(64),
-             "staggered: iterations between the end of a reload's link reservation and its verification; by default 0 "
-             "(as published) for layerwise arrival, 1 for whole");
-  using serving::Unplaced;
-  s.optional("unplaced", &ScheduleConfig::unplaced,
-             choice<Unplaced>({{"drafts_on", Unplaced::drafts_on, "it keeps its KV and asks again in every iteration"},
-                               {"waits", Unplaced::waits,
-                                "it gives up its GPU memory and waits to be admitted again, as published"}}),
-             "staggered: what becomes of a request whose next verification finds no place after it was verified");
+  s.own_keys(serving::schedule_policies(), &ScheduleConfig::own, &ScheduleConfig::policy, "schedule policy");
   s.optional("max_requests", &ScheduleConfig::max_requests, integer().at_least(1).at_most(1e6),
              "requests running at once on a replica");
   s.optional("max_batched_tokens", &ScheduleConfig::max_batched_tokens, integer().at_least(1).at_most(1e8),
@@ -95,15 +87,13 @@ ObjectSchema<serving::ScheduleConfig> schedule_schema() {
 }
 
 void add_schedule_rules(ObjectSchema<Scenario>& scenario) {
-  const auto staggered = [](const Scenario& s) {
-    const std::string& policy = s.serving.schedule.policy;
-    return policy == "staggered" ? "" : fmt::format("schedule policy {} does not look ahead: use staggered", policy);
-  };
-  scenario.unread({"schedule.window"}, [staggered](const Scenario& s) {
+  scenario.unread({"schedule.window"}, [](const Scenario& s) {
     const auto& pools = s.serving.cluster.pools;
-    return pools && pools->dispatch.policy == "admit" ? "" : staggered(s);
+    const std::string& policy = s.serving.schedule.policy;
+    return policy == "staggered" || (pools && pools->dispatch.policy == "admit")
+               ? ""
+               : fmt::format("schedule policy {} does not look ahead: use staggered", policy);
   });
-  scenario.unread({"schedule.arrival_slack", "schedule.unplaced"}, staggered);
   scenario.unread({"schedule.arrival"}, [](const Scenario& s) {
     const serving::DecodePolicy decode = serving::configured_policy(s.serving);
     if (decode.verifies && !decode.keeps_full && !decode.as_found()) return std::string();

@@ -23,6 +23,7 @@
 #include "models/placement/quality_curves.h"
 #include "models/prefetch/prefetch_spec.h"
 #include "models/reuse/rag_task.h"
+#include "models/schema/own_keys.h"
 #include "models/workload/shared_chunks.h"
 #include "sim/serving/slo.h"
 #include "sim/transport/link.h"
@@ -48,6 +49,7 @@ struct DispatchConfig {
   std::string policy = "online";
   std::vector<models::Path> paths;               ///< allowed; empty: all that the decode policy has a use for
   std::array<double, models::kPaths> weights{};  ///< weighted: requests/s by path, or any numbers in proportion
+  schema::OwnKeys own;                           ///< of the policy
 };
 
 /// A small local pool on a fast link and a larger remote pool on a slow one, around a storage node (remote prefix
@@ -109,7 +111,8 @@ struct ClusterConfig {
   bool host_shared = false;                      ///< placement: the replicas' host memory together is one tier
   std::vector<transport::Outage> host_outages{};  ///< placement: of the links to host memory, both directions
   std::vector<StorageTierConfig> storage{};       ///< placement: below host memory, the nearest first
-  std::string router;                             ///< a name of routers(); empty: not chosen yet
+  std::string router;                             ///< a name of routing::routers(); empty: not chosen yet
+  schema::OwnKeys router_keys;                    ///< of the router
   std::int64_t scorer_gpus = 0;                   ///< per replica, of the same kind: only for a small model that scores
   std::optional<PoolsConfig> pools;               ///< instead of replicas with host memory
   std::optional<NodeConfig> node;                 ///< that replicas are bought in; none: GPUs are bought alone
@@ -162,21 +165,12 @@ inline bool reuses_chunks(PrefillKind prefill) {
   return prefill >= PrefillKind::full_reuse;
 }
 
-/// Of a table of draft lengths: for batches up to this many requests and contexts up to this many tokens.
-struct DraftTableRow {
-  std::int64_t batch = 1;
-  std::int64_t context = 1;
-  std::int64_t draft_length = 1;
-};
-
 /// How many tokens a round drafts (sim/serving/draft_lengths).
 struct DraftLengthConfig {
   std::string policy = "fixed";
   std::int64_t minimum = 1;
   std::int64_t maximum = 64;
-  double forgetting = 0.9;           ///< adaptive, goodput: weight of the past per round, in [0, 1]
-  double prior_tokens = 4;           ///< adaptive, goodput: trials at the mean agreement that are taken as seen
-  std::vector<DraftTableRow> table;  ///< table: ascending in batch, then context
+  schema::OwnKeys own;  ///< of the policy
 };
 
 /// Drafts that branch: at every position several candidates, of which the step accepts one path (EAGLE-2).
@@ -240,24 +234,15 @@ struct BatchWait {
   std::optional<std::int64_t> requests;  ///< until there are so many of them; none: however many
 };
 
-/// What becomes of a request whose next verification finds no place in the rings after it was verified.
-enum class Unplaced {
-  drafts_on,  ///< it keeps its KV and asks again in every iteration
-  waits       ///< it gives up its GPU memory and waits to be admitted again (VeriCache, Algorithm 1)
-};
-
 struct ScheduleConfig {
   std::string policy = "fcfs";
-  std::int64_t window = 128;                  ///< staggered: iterations looked ahead (W)
-  std::optional<ReloadArrival> arrival;       ///< none: layerwise, between pools whole
-  std::optional<std::int64_t> arrival_slack;  ///< staggered: windows between a reload's last one and its verification;
-                                              ///< none: 0 for layerwise arrival, 1 for whole
-  Unplaced unplaced = Unplaced::drafts_on;    ///< staggered
-  std::int64_t max_requests = 256;            ///< running at once on a replica
-  std::int64_t max_batched_tokens = 2048;     ///< tokens of a step, decode and prefill chunks together
-  std::int64_t block_tokens = 16;             ///< KV is allocated in blocks of this many tokens
-  bool asynchronous = false;                  ///< an iteration is decided when the one before it begins
-  std::int64_t receive_interval = 1;          ///< iterations of decoding alone between two looks at new requests
+  std::int64_t window = 128;               ///< staggered: iterations looked ahead (W)
+  std::optional<ReloadArrival> arrival;    ///< none: layerwise, between pools whole
+  std::int64_t max_requests = 256;         ///< running at once on a replica
+  std::int64_t max_batched_tokens = 2048;  ///< tokens of a step, decode and prefill chunks together
+  std::int64_t block_tokens = 16;          ///< KV is allocated in blocks of this many tokens
+  bool asynchronous = false;               ///< an iteration is decided when the one before it begins
+  std::int64_t receive_interval = 1;       ///< iterations of decoding alone between two looks at new requests
   BatchWait batch_wait;
   bool blocking_loads = false;                        ///< no step begins while KV of prompts comes that was stored
   bool prefix_caching = false;                        ///< prompts find what GPU memory has of them, and share it
@@ -265,6 +250,7 @@ struct ScheduleConfig {
   std::optional<models::KvReservation> reservation;   ///< none: prompt
   std::optional<models::PreemptedKv> preempted;       ///< none: dropped
   std::optional<models::EngineSpec> engine;  ///< what it says of the above is there where nothing else was said
+  schema::OwnKeys own;                       ///< of the policy
 
   [[nodiscard]] bool prefill_first() const { return prefill_order == models::PrefillOrder::prefill_first; }
   [[nodiscard]] bool reserves_output() const { return reservation == models::KvReservation::prompt_and_output; }

@@ -1,38 +1,57 @@
 #include "sim/serving/decode_policy.h"
 
-#include <algorithm>
 #include <array>
+
+#include "models/schema/registry.h"
 
 namespace kvsim::serving {
 namespace {
 
-constexpr DecodePolicy kFullKv{"full_kv", "every step reads the full KV, which stays in GPU memory", false, false};
-constexpr DecodePolicy kLossy{"lossy", "every step reads the compressed KV; the output diverges from full-KV decoding",
-                              true, false};
+constexpr DecodePolicy kFullKv{.name = "full_kv",
+                               .description = "every step reads the full KV, which stays in GPU memory"};
+constexpr DecodePolicy kLossy{
+    .name = "lossy",
+    .description = "every step reads the compressed KV; the output diverges from full-KV decoding",
+    .reads_compressed = true};
 constexpr DecodePolicy kDraftVerify{
-    "draft_verify", "drafts on the compressed KV, verifies x tokens at once against the full KV; lossless", true, true};
-constexpr DecodePolicy kSparseSelf{"sparse_self",
-                                   "drafts by reading a part of the full KV, which stays in GPU memory, verifies x "
-                                   "tokens at once against all of it; lossless",
-                                   true,
-                                   true,
-                                   false,
-                                   Fetch::none,
-                                   true};
+    .name = "draft_verify",
+    .description = "drafts on the compressed KV, verifies x tokens at once against the full KV; lossless",
+    .reads_compressed = true,
+    .verifies = true};
+constexpr DecodePolicy kSparseSelf{
+    .name = "sparse_self",
+    .description =
+        "drafts by reading a part of the full KV, which stays in GPU memory, verifies x tokens at once "
+        "against all of it; lossless",
+    .reads_compressed = true,
+    .verifies = true,
+    .keeps_full = true};
 constexpr DecodePolicy kSpeculativePrefetch{
-    "speculative_prefetch",
-    "a low-bit copy on the GPU; the 16-bit pairs that the next token attends to most are fetched ahead, "
-    "chosen by a speculative token",
-    true,
-    false,
-    true,
-    Fetch::speculative};
+    .name = "speculative_prefetch",
+    .description =
+        "a low-bit copy on the GPU; the 16-bit pairs that the next token attends to most are fetched ahead, "
+        "chosen by a speculative token",
+    .reads_compressed = true,
+    .low_bit_copy = true,
+    .fetch = Fetch::speculative};
+constexpr DecodePolicy kFetchOnDemand{.name = "fetch_on_demand",
+                                      .description =
+                                          "a low-bit copy on the GPU; each layer's 16-bit pairs are fetched "
+                                          "when the token's own scores choose them",
+                                      .reads_compressed = true,
+                                      .low_bit_copy = true,
+                                      .fetch = Fetch::on_demand};
+constexpr DecodePolicy kQuantisedOnly{
+    .name = "quantised_only",
+    .description = "a low-bit copy and the latest tokens in 16 bit; nothing is fetched",
+    .reads_compressed = true,
+    .low_bit_copy = true};
 constexpr DecodePolicy kFullOffload{
-    "full_offload", "the full KV is in host memory and streamed in for every step, layer by layer",
-    false,          false,
-    false,          Fetch::everything};
+    .name = "full_offload",
+    .description = "the full KV is in host memory and streamed in for every step, layer by layer",
+    .fetch = Fetch::everything};
 
-/// The same with an auxiliary drafter.
+/// The policy with an auxiliary drafter.
 constexpr DecodePolicy drafted(DecodePolicy base, std::string_view name, std::string_view description) {
   base.name = name;
   base.description = description;
@@ -57,12 +76,8 @@ constexpr std::array kDecodePolicies{
     drafted(kSpeculativePrefetch, "speculative_prefetch+drafter",
             "speculative_prefetch whose steps verify tokens of an auxiliary "
             "drafter: the pairs of all of them are fetched"),
-    DecodePolicy{"fetch_on_demand",
-                 "a low-bit copy on the GPU; each layer's 16-bit pairs are "
-                 "fetched when the token's own scores choose them",
-                 true, false, true, Fetch::on_demand},
-    DecodePolicy{"quantised_only", "a low-bit copy and the latest tokens in 16 bit; nothing is fetched", true, false,
-                 true},
+    kFetchOnDemand,
+    kQuantisedOnly,
     kFullOffload,
     drafted(kFullOffload, "full_offload+drafter",
             "full_offload whose steps verify tokens of an auxiliary drafter; lossless"),
@@ -75,9 +90,7 @@ std::span<const DecodePolicy> decode_policies() {
 }
 
 const DecodePolicy* find_decode_policy(std::string_view name) {
-  const auto it = std::find_if(kDecodePolicies.begin(), kDecodePolicies.end(),
-                               [name](const DecodePolicy& p) { return p.name == name; });
-  return it == kDecodePolicies.end() ? nullptr : &*it;
+  return schema::find_named(decode_policies(), name);
 }
 
 DecodeConfig own_drafts(const DecodeConfig& decode) {

@@ -13,175 +13,11 @@
 #include "models/paths/path.h"
 #include "sim/engine/statistics.h"
 #include "sim/engine/time.h"
+#include "sim/serving/measured_parts.h"
 #include "sim/serving/slo.h"
 #include "sim/transport/link.h"
 
 namespace kvsim::serving {
-
-/// Output tokens over time in slices of equal length, at most `kMost` of them: when the last is full, neighbours merge
-/// and the length doubles.
-struct TokenSlices {
-  static constexpr std::size_t kMost = 4096;  // even
-  double length_s = 0.1;
-  std::vector<double> tokens;
-
-  void add(double at_s, double count);
-};
-
-struct TierMeasurement {
-  std::uint64_t hits = 0;    ///< prompts whose KV was loaded from this tier; on a storage node, blocks of prompts
-  std::uint64_t misses = 0;  ///< those whose KV was not in it and was prefilled
-  std::uint64_t evictions = 0;
-  std::int64_t bytes_peak = 0;  ///< most bytes reserved in one replica's tier
-};
-
-/// What requests on one path through two pools came to.
-struct PathMeasurement {
-  std::uint64_t started = 0;    ///< requests that were given this path in the measured part
-  std::uint64_t completed = 0;  ///< of those that finished there, had this path
-  std::int64_t output_tokens = 0;
-};
-
-/// One pool of nodes. Bytes are those of the fullest node.
-struct PoolMeasurement {
-  double capacity_s = 0;  ///< measured time, times nodes
-  double busy_s = 0;      ///< node-seconds with a forward pass under way
-  std::uint64_t iterations = 0;
-  std::int64_t decode_tokens = 0;  ///< of ordinary decoding
-  std::int64_t draft_tokens = 0;   ///< drafted
-  std::uint64_t verifications = 0;
-  std::int64_t verified_tokens = 0;  ///< query positions of verifications
-  std::int64_t prefill_tokens = 0;
-  double reserved_mean_bytes = 0;  ///< KV memory reserved, mean over nodes and time
-  std::int64_t reserved_peak_bytes = 0;
-};
-
-/// Where prompts' KV came from, in tokens, each prompt once: for the remote node where it takes one, else for the local
-/// one. What verification loads is left out.
-struct PrefixMeasurement {
-  std::int64_t loaded_tokens = 0;   ///< read from the storage node
-  std::int64_t on_node_tokens = 0;  ///< already on the node: no transfer
-  std::int64_t joined_tokens = 0;   ///< on their way to the node for another request: no transfer of its own
-  std::int64_t prefilled_tokens = 0;
-};
-
-/// How prompts were put together from chunks. Tokens and seconds are sums over prompts, each counted once, when its
-/// first token was out.
-struct ReuseMeasurement {
-  std::uint64_t prompts = 0;
-  std::int64_t chunk_tokens = 0;       ///< of all chunks
-  std::int64_t loaded_tokens = 0;      ///< of chunks that were stored
-  std::int64_t apart_tokens = 0;       ///< of chunks that were not, computed alone
-  std::int64_t recomputed_tokens = 0;  ///< of chunks, computed again over the whole prompt
-  std::int64_t other_tokens = 0;       ///< behind the chunks
-  double queue_s = 0;                  ///< arrival to admission
-  double load_s = 0;                   ///< admission to the last stored byte
-  double select_s = 0;                 ///< admission to the choice of tokens: scoring, its waiting, alignment
-  double assemble_s = 0;      ///< admission to the first row: loading, choosing and computing chunks, side by side
-  double prefill_s = 0;       ///< first row to first token
-  double scorers_busy_s = 0;  ///< GPU seconds of GPUs that only score
-  std::int64_t verified_tokens = 0;     ///< of prompts, computed whole to verify drafts
-  std::uint64_t first_drafts = 0;       ///< requests whose first token was a draft
-  double first_draft_s = 0;             ///< of these, arrival to that draft
-  std::uint64_t selections_longer = 0;  ///< choices that came after the last stored byte
-};
-
-/// What answers scored, where prompts belong to tasks.
-struct AnswerMeasurement {
-  std::uint64_t answers = 0;
-  double score = 0;        ///< sum
-  double full_score = 0;   ///< sum of what the same answers score with all of the prompt computed
-  std::uint64_t good = 0;  ///< at or above the quality floor; all of them where there is none
-};
-
-/// What steps fetched from host memory beside computing (policies that fetch KV).
-struct FetchMeasurement {
-  std::uint64_t steps = 0;          ///< forward passes with a fetch
-  std::int64_t bytes = 0;           ///< asked for
-  std::int64_t unused_bytes = 0;    ///< of these, for a token that was never decoded: the request was over
-  double fetch_s = 0;               ///< link time of it
-  double wait_s = 0;                ///< GPUs waiting for it: not hidden
-  std::uint64_t waiting_steps = 0;  ///< steps with such a wait
-  std::uint64_t request_steps = 0;  ///< requests that decoded, over all steps
-  double context_tokens = 0;        ///< sum of their contexts
-  std::uint64_t first_choices = 0;  ///< pre-decode steps of requests: pairs chosen before the first token
-};
-
-/// What an auxiliary drafter proposed. Of policies that draft with something else besides, its tokens count here alone
-/// until that draft is verified.
-struct DrafterMeasurement {
-  std::uint64_t steps = 0;  ///< of requests, with a proposal
-  std::int64_t proposed_tokens = 0, accepted_tokens = 0;
-  double gpu_s = 0;  ///< GPU time of its passes; of the whole run
-};
-
-/// What lies in one tier at the end of the run.
-struct TierContents {
-  std::uint64_t objects = 0;
-  std::int64_t bytes = 0;                        ///< as stored
-  std::int64_t full_bytes = 0;                   ///< of the same, whole
-  std::int64_t whole_bytes = 0;                  ///< of copies kept whole beside them, to verify against
-  std::map<std::string, std::uint64_t> options;  ///< objects by representation
-};
-
-/// Requests that finished in the measured part, of contexts from one data set.
-struct DatasetMeasurement {
-  std::uint64_t requests = 0;
-  double ttft_s = 0;   ///< sum
-  double quality = 0;  ///< sum
-};
-
-/// What became of prompts that are stored and found again (sim/cache).
-struct PlacementMeasurement {
-  std::int64_t loaded_tokens = 0;                ///< of prompts, each once: continued from what was stored
-  std::int64_t computed_tokens = 0;              ///< the others
-  std::uint64_t loads = 0;                       ///< objects that crossed links for a request
-  std::uint64_t joined_loads = 0;                ///< objects that were on their way to the replica for another request
-  std::uint64_t stores = 0;                      ///< objects that were stored
-  std::uint64_t unstored = 0;                    ///< not stored: they fit into no tier, or were not worth it
-  std::uint64_t promotions = 0;                  ///< objects that belong to a higher tier since they were loaded
-  std::uint64_t demotions = 0;                   ///< to a lower one, for lack of room
-  std::uint64_t recompressions = 0;              ///< objects made smaller after they were stored, wherever they went
-  std::uint64_t drops = 0;                       ///< objects given up
-  std::int64_t moved_bytes = 0;                  ///< written to a tier for a store or a demotion
-  std::uint64_t whole_loads = 0;                 ///< objects whose missing KV was read for a verification
-  std::int64_t whole_bytes = 0;                  ///< of these
-  std::uint64_t profiled = 0;                    ///< contexts profiled again
-  std::int64_t profiled_tokens = 0;              ///< decoded for that
-  engine::Sample quality;                        ///< of the requests that finished in the measured part
-  std::map<std::string, TierContents> contents;  ///< by tier, tiers of all replicas together
-  std::map<std::string, DatasetMeasurement> datasets;
-};
-
-/// The draft lengths that a policy chose, and what they gave beside the best ones.
-struct DraftLengthMeasurement {
-  std::vector<std::uint64_t> rounds;  ///< by draft length chosen
-  double expected_tokens = 0;         ///< sum over rounds: what the length chosen brings, by the request's true law
-  double best_tokens = 0;             ///< what the best lengths would bring in the same time
-
-  void add(std::int64_t chosen);
-};
-
-/// Sessions: requests that wait for each other.
-struct SessionMeasurement {
-  // Of the whole run.
-  std::uint64_t begun = 0;
-  std::uint64_t cut = 0;        ///< ended by a turn that was refused
-  std::uint64_t under_way = 0;  ///< when it ended
-  std::uint64_t alone = 0;      ///< requests of a trace that belong to none
-  // Sub-agents, which the others do not count.
-  std::uint64_t sub_agents_begun = 0, sub_agents_cut = 0, sub_agents_under_way = 0;
-  // Of those that ended in the measured part, as a whole.
-  std::uint64_t finished = 0;
-  std::int64_t turns = 0;
-};
-
-/// Requests of one class that finished in the measured part.
-struct ClassMeasurement {
-  std::uint64_t completed = 0;
-  std::uint64_t within_slo = 0;  ///< of its own objectives
-  engine::Sample ttft_s, tpot_s, e2e_s;
-};
 
 struct Measurements {
   // Requests: of the whole run.
@@ -277,6 +113,92 @@ struct Measurements {
   std::uint64_t events = 0;
   TokenSlices tokens_by_slice;  ///< of a single run, for batch means; not merged
 };
+
+constexpr auto fields_of(const Measurements*) {
+  using M = Measurements;
+  return std::tuple{field("arrived", &M::arrived),
+                    field("completed", &M::completed),
+                    field("refused", &M::refused),
+                    field("running", &M::running),
+                    field("preemptions", &M::preemptions),
+                    field("measured_s", &M::measured_s),
+                    field("arrived_measured", &M::arrived_measured),
+                    field("waiting_before", &M::waiting_before),
+                    field("waiting_after", &M::waiting_after),
+                    field("runs_past_arrivals", &M::runs_past_arrivals),
+                    field("completed_measured", &M::completed_measured),
+                    field("tokenising_s", &M::tokenising_s),
+                    field("tokenisers_s", &M::tokenisers_s),
+                    field("output_tokens", &M::output_tokens),
+                    field("prompt_tokens", &M::prompt_tokens),
+                    field("ttft_s", &M::ttft_s),
+                    field("tpot_s", &M::tpot_s),
+                    field("e2e_s", &M::e2e_s),
+                    field("largest_gap_s", &M::largest_gap_s),
+                    field("itl_s", &M::itl_s),
+                    field("round_gap_s", &M::round_gap_s),
+                    field("within_slo", &M::within_slo),
+                    field("within_percentile", &M::within_percentile),
+                    field("good", &M::good),
+                    field("verdicts", &M::verdicts),
+                    field("rounds", &M::rounds),
+                    field("drafted_tokens", &M::drafted_tokens),
+                    field("accepted_tokens", &M::accepted_tokens),
+                    field("rejected_tokens", &M::rejected_tokens),
+                    field("corrections", &M::corrections),
+                    field("direct_tokens", &M::direct_tokens),
+                    field("draft_lengths", &M::draft_lengths),
+                    field("late_reloads", &M::late_reloads),
+                    field("stalled_request_iterations", &M::stalled_request_iterations),
+                    field("late_request_iterations", &M::late_request_iterations),
+                    field("drafting_request_iterations", &M::drafting_request_iterations),
+                    field("verifying_request_iterations", &M::verifying_request_iterations),
+                    field("kl_nats", &M::kl_nats),
+                    field("quality", &M::quality),
+                    field("functional", &M::functional),
+                    field("same_output", &M::same_output),
+                    field("iteration_s", &M::iteration_s),
+                    field("extrapolated_iterations", &M::extrapolated_iterations),
+                    field("launched_iterations", &M::launched_iterations),
+                    field("busy_s", &M::busy_s),
+                    field("bound_s", &M::bound_s),
+                    field("saved_s", &M::saved_s),
+                    field("link_bound_s", &M::link_bound_s),
+                    field("link_saved_s", &M::link_saved_s),
+                    field("front_end_s", &M::front_end_s),
+                    field("idle_s", &M::idle_s),
+                    field("memory_short_s", &M::memory_short_s),
+                    field("capacity_s", &M::capacity_s),
+                    field<Merge::largest>("hbm_peak_bytes", &M::hbm_peak_bytes),
+                    field<Merge::largest>("hbm_reserved_peak_bytes", &M::hbm_reserved_peak_bytes),
+                    field<Merge::mean>("hbm_mean_bytes", &M::hbm_mean_bytes),
+                    field<Merge::mean>("kv_reserved_mean_bytes", &M::kv_reserved_mean_bytes),
+                    field<Merge::mean>("kv_streaming_mean_bytes", &M::kv_streaming_mean_bytes),
+                    field<Merge::largest>("kv_reserved_peak_bytes", &M::kv_reserved_peak_bytes),
+                    field<Merge::largest>("kv_streaming_peak_bytes", &M::kv_streaming_peak_bytes),
+                    field("links", &M::links),
+                    field("tiers", &M::tiers),
+                    field("drafter", &M::drafter),
+                    field("fetch", &M::fetch),
+                    field("placement", &M::placement),
+                    field("reuse", &M::reuse),
+                    field("answers", &M::answers),
+                    field("sessions", &M::sessions),
+                    field("session_s", &M::session_s),
+                    field("first_turn_ttft_s", &M::first_turn_ttft_s),
+                    field("later_turn_ttft_s", &M::later_turn_ttft_s),
+                    field("session_think_s", &M::session_think_s),
+                    field("sub_agent_s", &M::sub_agent_s),
+                    field("classes", &M::classes),
+                    field("paths", &M::paths),
+                    field("pools", &M::pools),
+                    field("prefix", &M::prefix),
+                    field("events", &M::events),
+                    field<Merge::none>("tokens_by_slice", &M::tokens_by_slice)};
+}
+
+/// a += b, as if b had been measured beside a: field by field, as fields_of() says.
+void merge(Measurements& a, const Measurements& b);
 
 /// Share of the time in which the threads that tokenise were at work, mean over replicas; 0 where it takes no time.
 [[nodiscard]] inline double tokeniser_busy(const Measurements& m) {

@@ -1,10 +1,10 @@
 #include "sim/serving/replica_fleet.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "models/kernels/step_time.h"
+#include "sim/routing/router.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/drafting.h"
@@ -14,65 +14,6 @@
 #include "sim/serving/schedule_policy.h"
 
 namespace kvsim::serving {
-namespace {
-
-class RoundRobin final : public Router {
- public:
-  std::size_t choose(const std::vector<std::unique_ptr<Replica>>& replicas, const models::RequestSpec&) override {
-    return next_++ % replicas.size();
-  }
-
- private:
-  std::size_t next_ = 0;
-};
-
-class LeastLoaded : public Router {
- public:
-  std::size_t choose(const std::vector<std::unique_ptr<Replica>>& replicas, const models::RequestSpec&) override {
-    std::size_t best = next_ % replicas.size();
-    for (std::size_t i = 1; i < replicas.size(); ++i) {
-      const std::size_t other = (next_ + i) % replicas.size();
-      if (replicas[other]->outstanding_tokens() < replicas[best]->outstanding_tokens()) best = other;
-    }
-    next_ = best + 1;
-    return best;
-  }
-
- private:
-  std::size_t next_ = 0;  // looked at first: of replicas with equal load those come in turn
-};
-
-/// As routers that hash the session of a request: it is spread over replicas, whatever their load.
-class BySession final : public LeastLoaded {
- public:
-  std::size_t choose(const std::vector<std::unique_ptr<Replica>>& replicas, const models::RequestSpec& spec) override {
-    if (spec.session < 0) return LeastLoaded::choose(replicas, spec);
-    return models::mixed_hash(static_cast<std::uint64_t>(spec.session)) % replicas.size();
-  }
-};
-
-constexpr std::array kRouters{
-    RouterEntry{default_router, "the replica with the fewest tokens left to prefill and generate, of several in turn",
-                []() -> std::unique_ptr<Router> { return std::make_unique<LeastLoaded>(); }},
-    RouterEntry{"round_robin", "replicas in turn",
-                []() -> std::unique_ptr<Router> { return std::make_unique<RoundRobin>(); }},
-    RouterEntry{session_router,
-                "all turns of a session to one replica, by a hash of its number; others to the least loaded",
-                []() -> std::unique_ptr<Router> { return std::make_unique<BySession>(); }},
-};
-
-}  // namespace
-
-std::span<const RouterEntry> routers() {
-  return kRouters;
-}
-
-const RouterEntry* find_router(std::string_view name) {
-  const auto it =
-      std::find_if(kRouters.begin(), kRouters.end(), [name](const RouterEntry& r) { return r.name == name; });
-  return it == kRouters.end() ? nullptr : &*it;
-}
-
 namespace {
 
 class ReplicaFleet final : public ServingSystem {
@@ -89,7 +30,7 @@ class ReplicaFleet final : public ServingSystem {
         acceptance_(
             acceptance_of(config_, std::max(draft_limit(config_.decode), config_.decode.draft_lengths.maximum))),
         drafting_(config_, decode_),
-        router_(find_router(config_.cluster.router)->make()) {
+        router_(routing::find_router(config_.cluster.router)->make(config_.cluster.router_keys)) {
     const ReplicaEnvironment shared{{environment.simulator, config_, decode_, geometry_, timer_, step_times_, drafting_,
                                      environment.measured, environment.trace, environment.gpus(timer_)},
                                     acceptance_,
@@ -109,7 +50,7 @@ class ReplicaFleet final : public ServingSystem {
   std::string submit(Request& r, const models::RequestSpec& spec) override {
     if (decode_.drafter) draw_drafter_acceptance(r, drafting_.acceptance(), config_.run.seed, spec.id);
     if (decode_.verifies) draw_acceptance(r, acceptance_, config_.run.seed, spec.id);
-    const std::size_t chosen = router_->choose(replicas_, spec);
+    const std::size_t chosen = router_->choose(snapshots(), spec);
     Replica& replica = *replicas_[chosen];
     std::string reason = replica.refusal(r);
     if (reason.empty()) reason = prompts_->refusal(r, spec, replica.memory().capacity());
@@ -171,6 +112,16 @@ class ReplicaFleet final : public ServingSystem {
   }
 
  private:
+  /// The load of every replica as the router sees it.
+  std::span<const routing::InstanceSnapshot> snapshots() {
+    snapshots_.clear();
+    for (const auto& replica : replicas_) {
+      const Roster& requests = replica->requests();
+      snapshots_.push_back({replica->outstanding_tokens(), requests.running(), requests.waiting()});
+    }
+    return snapshots_;
+  }
+
   const ServingConfig& config_;
   Measurements& measured_;
   std::unique_ptr<PromptStore> prompts_;
@@ -180,8 +131,9 @@ class ReplicaFleet final : public ServingSystem {
   models::StepTimes step_times_;
   models::AcceptanceModel acceptance_;
   Drafting drafting_;
-  std::unique_ptr<Router> router_;
+  std::unique_ptr<routing::Router> router_;
   std::vector<std::unique_ptr<Replica>> replicas_;
+  std::vector<routing::InstanceSnapshot> snapshots_;  // of replicas_; kept for its memory
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 // A decision stands until something happens to the request, or for as many iterations as the policy says, so that an
 // iteration costs what changes in it. A policy says no more than it would keep to if it were asked in every one.
 //
-// To add one: a file in schedules/ with a class and a factory, and one line in the table of schedule_policy.cpp.
+// To add one: a file in schedules/ with a class and `SchedulePolicyEntry schedule_NAME()`. The build finds it.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include "models/schema/own_keys.h"
+#include "models/schema/registry.h"
 #include "sim/serving/config.h"
 #include "sim/serving/request.h"
 
@@ -95,9 +97,11 @@ class SchedulePolicy {
 struct SchedulePolicyEntry {
   std::string_view name;
   std::string_view description;
+  int place = schema::kListedLast;  ///< in lists
   bool needs_verification = false;  ///< has a meaning only for decode policies that verify
   /// Asks for a reload when its draft is complete, and the request drafts on until it is there.
   bool drafts_while_reloading = false;
+  schema::KeyFragment keys{};  ///< that it reads in ScheduleConfig::own
   std::unique_ptr<SchedulePolicy> (*make)(const ScheduleConfig& config) = nullptr;
 };
 
@@ -105,7 +109,9 @@ struct SchedulePolicyEntry {
 std::span<const SchedulePolicyEntry> schedule_policies();
 
 /// The entry of this name, or null.
-const SchedulePolicyEntry* find_schedule_policy(std::string_view name);
+inline const SchedulePolicyEntry* find_schedule_policy(std::string_view name) {
+  return schema::find_named(schedule_policies(), name);
+}
 
 /// Has the request drafted what this round asks for?
 inline bool draft_complete(const Request& r) {
@@ -127,12 +133,5 @@ inline std::int64_t most_drafts(const Request& r, std::int64_t draft_limit) {
 inline Action draft_or_stall(const Request& r, const ReplicaView& view) {
   return r.round.drafted < most_drafts(r, view.draft_limit) ? Action::draft : Action::stall;
 }
-
-// The factories of the schedule policies, one file each in schedules/.
-
-std::unique_ptr<SchedulePolicy> make_fcfs(const ScheduleConfig& config);
-std::unique_ptr<SchedulePolicy> make_lock_step(const ScheduleConfig& config);
-std::unique_ptr<SchedulePolicy> make_sequential_verify(const ScheduleConfig& config);
-std::unique_ptr<SchedulePolicy> make_staggered(const ScheduleConfig& config);
 
 }  // namespace kvsim::serving

@@ -8,6 +8,7 @@
 #include "models/prefetch/prefetch_spec.h"
 #include "sim/serving/configuration_error.h"
 #include "sim/serving/draft_lengths/draft_length_policy.h"
+#include "sim/serving/draft_lengths/draft_table.h"
 #include "sim/serving/drafting.h"
 #include "sim/serving/fetching.h"
 #include "sim/serving/kv_geometry.h"
@@ -171,9 +172,10 @@ void check_draft_lengths(const ServingConfig& config, const DecodePolicy& decode
                                          "{} or more, 0 for twice as many, or strict for no more",
                                          limit, longest, longest));
   }
-  const bool none =
-      lengths.policy == "table" && std::any_of(lengths.table.begin(), lengths.table.end(),
-                                               [](const DraftTableRow& row) { return row.draft_length == 0; });
+  const std::vector<DraftTableRow>& rows = lengths.own.of<serving::DraftTableKeys>().rows;
+  const bool none = lengths.policy == "table" && std::any_of(rows.begin(), rows.end(), [](const DraftTableRow& row) {
+                      return row.draft_length == 0;
+                    });
   if (lengths.minimum > 0 && !none) return;
   throw ConfigurationError(
       none ? "decode.draft_lengths.table" : "decode.draft_lengths.minimum",

@@ -1,11 +1,11 @@
 // Checks of what machines, models and the rules of engines allow.
 #include <fmt/format.h>
 
+#include "sim/routing/router.h"
 #include "sim/serving/configuration_error.h"
 #include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
-#include "sim/serving/replica_fleet.h"
 #include "sim/serving/schedule_policy.h"
 #include "sim/systems/checks.h"
 
@@ -254,7 +254,7 @@ void check_serving(const ServingConfig& given) {
   const SchedulePolicyEntry* schedule = serving::find_schedule_policy(config.schedule.policy);
   if (!schedule)
     throw ConfigurationError("schedule.policy", fmt::format("unknown schedule policy {}", config.schedule.policy));
-  if (!serving::find_router(config.cluster.router)) {
+  if (!routing::find_router(config.cluster.router)) {
     throw ConfigurationError("cluster.router", fmt::format("unknown router {}", config.cluster.router));
   }
   check_parallelism(config, *decode);

@@ -1,8 +1,12 @@
-"""Whether every include of the program is of a library that its own one links: includes.py SOURCE
+"""Checks the include graph: includes.py SOURCE
 
+Every include of the program is of a library that its own one links.
 A library is what a CMakeLists.txt names in kvsim_library(NAME ... SOURCES ... LINKS ... PRIVATE_LINKS ...). Its headers
 are those of its folder and of the folders of its sources. What it links may be reached through others. A header
 without a source of its own needs no link; it may be included from its own top folder and from those above.
+
+Tests of models, sim and planner, which are in a folder of tests/ with the name of what they test, include nothing of
+tools, nor do headers of tests that they include.
 """
 
 import argparse
@@ -14,13 +18,15 @@ TOPS = ("models", "sim", "planner", "tools")  # from the lowest up
 
 
 class Library:
-    def __init__(self, name, folder, words):
+    def __init__(self, source, name, folder, words):
         self.name = name
         part = ""
         self.sources, self.links = [], []
         for word in words:
             if word in ("SOURCES", "LINKS", "PRIVATE_LINKS", "SELDOM"):
                 part = word
+            elif part == "SOURCES" and word.startswith("${"):  # a folder of kvsim_registry
+                self.sources += [file.relative_to(source) for file in sorted((source / folder / word[2:-1]).glob("*.cpp"))]
             elif part == "SOURCES":
                 self.sources.append(folder / word)
             elif part in ("LINKS", "PRIVATE_LINKS"):
@@ -35,7 +41,7 @@ def libraries(source):
             text = re.sub(r"#.*", "", file.read_text(encoding="utf-8"))
             for call in re.findall(r"kvsim_library\(([^)]*)\)", text):
                 name, *words = call.split()
-                found.append(Library(name, file.parent.relative_to(source), words))
+                found.append(Library(source, name, file.parent.relative_to(source), words))
     return found
 
 
@@ -75,13 +81,36 @@ def wrong_includes(source):
     return found, wrong
 
 
+def included(source, file, pattern):
+    return re.findall(rf'^#include "((?:{pattern})/[^"]+)"', (source / file).read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def tests_of_tools(source):
+    """Includes of tools that tests of lower folders reach, through headers of tests or not."""
+    below = [folder for folder in sorted((source / "tests").iterdir()) if folder.name in ("planner", "support")
+             or any((source / top / folder.name).is_dir() for top in TOPS[:-1])]
+    wrong = []
+    for folder in below:
+        for test in sorted(folder.rglob("*.cpp")) + sorted(folder.rglob("*.h")):
+            seen, left = set(), [test.relative_to(source)]
+            while left:
+                file = left.pop()
+                seen.add(file)
+                wrong += [f"{test.relative_to(source)}: {file} includes {header}, which is above what it tests"
+                          for header in included(source, file, "tools")]
+                left += [pathlib.Path(h) for h in included(source, file, "tests") if pathlib.Path(h) not in seen]
+    return below, wrong
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("source", type=pathlib.Path)
-    found, wrong = wrong_includes(parser.parse_args().source)
-    for line in wrong:
+    source = parser.parse_args().source
+    found, wrong = wrong_includes(source)
+    below, above = tests_of_tools(source)
+    for line in wrong + above:
         print(line)
-    return 1 if wrong or len(found) < 20 else 0
+    return 1 if wrong or above or len(found) < 20 or len(below) < 15 else 0
 
 
 sys.exit(main())

@@ -72,7 +72,7 @@ TEST(DraftTable, IsReadBackAsItWasWritten) {
                "decode:\n  policy: draft_verify\n  compressor: kvzip\n  keep_ratio: 0.25\n" + draft_table_yaml(table));
   const scenario::Scenario read = scenario::load_scenario_text(text, "pasted.yaml", {});
   EXPECT_EQ(read.serving.decode.draft_lengths.policy, "table");
-  const auto& rows = read.serving.decode.draft_lengths.table;
+  const auto& rows = read.serving.decode.draft_lengths.own.of<serving::DraftTableKeys>().rows;
   ASSERT_EQ(rows.size(), table.entries.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     EXPECT_EQ(rows[i].batch, table.entries[i].row.batch);
@@ -93,7 +93,7 @@ TEST(DraftTable, IsAtLeastAsGoodAsTheDefaultInSimulation) {
     scenario::Scenario looked_up = fixed;
     looked_up.serving.decode.draft_lengths.policy = "table";
     for (const DraftTableEntry& e : draft_table(fixed).entries) {
-      looked_up.serving.decode.draft_lengths.table.push_back(e.row);
+      looked_up.serving.decode.draft_lengths.own.edit<serving::DraftTableKeys>().rows.push_back(e.row);
     }
     const auto by_table = static_cast<double>(run_experiment(looked_up).measured.output_tokens);
     const auto by_default = static_cast<double>(run_experiment(fixed).measured.output_tokens);
@@ -123,7 +123,7 @@ TEST(DraftTable, OfPoliciesWithADrafterOrSparseDraftsIsWorthItInSimulation) {
     scenario::Scenario looked_up = fixed;
     looked_up.serving.decode.draft_lengths.policy = "table";
     for (const DraftTableEntry& e : draft_table(fixed).entries) {
-      looked_up.serving.decode.draft_lengths.table.push_back(e.row);
+      looked_up.serving.decode.draft_lengths.own.edit<serving::DraftTableKeys>().rows.push_back(e.row);
     }
     const auto by_table = static_cast<double>(run_experiment(looked_up).measured.output_tokens);
     const auto by_default = static_cast<double>(run_experiment(fixed).measured.output_tokens);

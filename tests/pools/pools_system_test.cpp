@@ -7,7 +7,7 @@
 #include "models/catalogue/catalogue.h"
 #include "sim/systems/systems.h"
 #include "tests/pools/pools_runs.h"
-#include "tools/validation/recording_trace.h"
+#include "sim/engine/recording_trace.h"
 
 namespace kvsim::testing::KVSIM_FILE {
 namespace {
@@ -102,7 +102,7 @@ TEST(PoolsDispatch, AdmitReservesTheLinkUntilTheVerificationWhereLayersArriveInT
     const auto s = pools_scenario(alone_on("P1_stateless", {"dispatch={policy: admit, paths: [P1_stateless]}",
                                                             std::string("schedule.arrival=") + arrival}));
     const auto feed = make_feed(s, 1);
-    validation::RecordingTrace trace;
+    engine::RecordingTrace trace;
     systems::simulate(s.serving, *feed, {&trace, {}});
     return trace.track("local node 0/from storage").front().begin_s;
   };
@@ -116,7 +116,7 @@ TEST(PoolsDispatch, AdmitReservesTheLinkUntilTheVerificationWhereLayersArriveInT
 TEST(PoolsBatching, VerifiesSeveralRequestsInOnePassWhileOthersDraft) {
   auto s = pools_scenario({"dispatch={policy: online, paths: [P1_cached]}"});
   const auto feed = make_feed(s, 1);
-  validation::RecordingTrace trace;
+  engine::RecordingTrace trace;
   const auto m = systems::simulate(s.serving, *feed, {&trace, {}}).measured;
   // Fewer passes of the local node than verifications: some share one. (Only verifications happen there.)
   EXPECT_LT(m.pools.at("local").iterations, m.pools.at("local").verifications);

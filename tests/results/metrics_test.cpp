@@ -8,7 +8,6 @@
 #include <set>
 #include <sstream>
 
-#include "sim/serving/measurement_fields.h"
 #include "tests/results/cases.h"
 #include "tests/results/outcome_of.h"
 #include "tests/support/json_schema.h"

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/serving/measurement_fields.h"
 #include "tests/scenario/summary.h"
 #include "tests/scenario/temporary_folder.h"
 #include "tests/support/small_scenario.h"

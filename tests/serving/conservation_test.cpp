@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "planner/policy_words.h"
+#include "sim/serving/schedules/staggered.h"
 #include "tests/support/small_scenario.h"
 #include "tests/support/time_parts.h"
 
@@ -65,7 +66,9 @@ RC_GTEST_PROP(Conservation, HoldsForRandomConfigurations, ()) {
     schedule.prefix_caching = true;
   }
   if (*rc::gen::arbitrary<bool>()) schedule.preempted = models::PreemptedKv::cached;
-  if (*rc::gen::arbitrary<bool>()) schedule.unplaced = serving::Unplaced::waits;
+  if (*rc::gen::arbitrary<bool>()) {
+    schedule.own.edit<serving::StaggeredKeys>().unplaced = serving::Unplaced::waits;
+  }
   schedule.blocking_loads = (full || policy == "lossy") && *rc::gen::arbitrary<bool>();
   schedule.receive_interval = *rc::gen::element(1, 1, 5, 40);
   schedule.batch_wait.iterations = *rc::gen::element(0, 0, 4, 60);

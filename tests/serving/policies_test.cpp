@@ -10,7 +10,7 @@
 #include "sim/serving/simulation.h"
 #include "tests/scenario/temporary_folder.h"
 #include "tests/support/small_scenario.h"
-#include "tools/validation/recording_trace.h"
+#include "sim/engine/recording_trace.h"
 
 namespace kvsim::testing::KVSIM_FILE {
 namespace {
@@ -170,12 +170,12 @@ TEST(Policies, ResidentRequestsNeedNoReload) {
 }
 
 TEST(Policies, OffloadedLimitsTheRequestsThatShareTheGpu) {
-  validation::RecordingTrace trace;
+  engine::RecordingTrace trace;
   planner::ExperimentOptions options;
   options.trace = &trace;
   planner::run_experiment(small_scenario({"decode.offloaded=3"}), options);
   double most = 0;
-  for (const validation::RecordedSlice& s : trace.track("/GPU")) most = std::max(most, s.value);
+  for (const engine::RecordedSlice& s : trace.track("/GPU")) most = std::max(most, s.value);
   EXPECT_EQ(most, 3);
 }
 

@@ -7,7 +7,7 @@
 #include "sim/serving/simulation.h"
 #include "sim/systems/systems.h"
 #include "tests/support/small_scenario.h"
-#include "tools/validation/recording_trace.h"
+#include "sim/engine/recording_trace.h"
 
 namespace kvsim::testing::KVSIM_FILE {
 namespace {
@@ -34,7 +34,7 @@ constexpr std::int64_t kMs = 1'000'000;
 
 struct Served {
   Names iterations;
-  std::vector<validation::RecordedSlice> slices;
+  std::vector<engine::RecordedSlice> slices;
   serving::SimulationOutcome outcome;
 };
 
@@ -42,11 +42,11 @@ Served run(std::vector<models::RequestSpec> requests, const std::vector<std::str
   std::vector<std::string> all{"prefill=recompute", "decode={policy: full_kv}", "schedule={policy: fcfs}"};
   all.insert(all.end(), overrides.begin(), overrides.end());
   ListFeed feed(std::move(requests));
-  validation::RecordingTrace trace;
+  engine::RecordingTrace trace;
   Served result;
   result.outcome = systems::simulate(small_scenario(all).serving, feed, {&trace, {}, true});
   result.slices = trace.track("/GPU");
-  for (const validation::RecordedSlice& s : result.slices) result.iterations.push_back(s.name);
+  for (const engine::RecordedSlice& s : result.slices) result.iterations.push_back(s.name);
   return result;
 }
 

@@ -10,8 +10,8 @@
 #include "models/workload/trace_reader.h"
 #include "sim/cache/placement/placement.h"
 #include "sim/pools/dispatcher.h"
+#include "sim/routing/router.h"
 #include "sim/serving/decode_policy.h"
-#include "sim/serving/replica_fleet.h"
 #include "sim/serving/schedule_policy.h"
 #include "tools/results/backtest.h"
 #include "tools/results/calibration.h"
@@ -84,7 +84,7 @@ const std::array<ThingKind, 17> kKinds{{
      "schedule policies (schedule.policy)",
      {},
      [] { return named(serving::schedule_policies()); }},
-    {"routers", "router", "routers (cluster.router)", {}, [] { return named(serving::routers()); }},
+    {"routers", "router", "routers (cluster.router)", {}, [] { return named(routing::routers()); }},
     {"dispatchers",
      "dispatcher",
      "dispatch policies of two pools (dispatch.policy)",

@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "sim/cache/placement/placement.h"
+#include "sim/routing/router.h"
 #include "sim/scenario/scenario.h"
 #include "sim/serving/decode_policy.h"
-#include "sim/serving/replica_fleet.h"
 #include "sim/serving/schedule_policy.h"
 #include "tools/report/best_policy.h"
 #include "tools/report/parts.h"
@@ -93,7 +93,7 @@ std::string pooling(const Json& capacity, const Json& configuration) {
   const double rate = number_or_nan(capacity, {"rate_required"});
   const double alone = number_or_nan(configuration, {"rate_per_replica"});
   const double replicas = number_or_nan(configuration, {"fleet", "replicas"});
-  if (!(rate > alone * replicas) || text(capacity, {"router"}) == serving::session_router) return {};
+  if (!(rate > alone * replicas) || text(capacity, {"router"}) == routing::session_router) return {};
   return fmt::format(
       "\nThat is more than {} times the {} of a replica alone: in a fleet each request goes to the "
       "least loaded replica, so queues stay short at a higher load.",

@@ -17,10 +17,10 @@
 #include "models/prefetch/prefetch_spec.h"
 #include "models/schema/units.h"
 #include "models/schemas.h"
+#include "sim/routing/router.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/fetching.h"
 #include "sim/serving/kv_capacity.h"
-#include "sim/serving/replica_fleet.h"
 #include "sim/serving/step_parts.h"
 #include "tools/results/scenario_words.h"
 
@@ -295,7 +295,7 @@ std::vector<std::string> traffic_assumptions(const scenario::Scenario& scenario)
   }
   const bool turns_wait = w.sessions || (w.trace && w.trace->sessions);
   const serving::ClusterConfig& cluster = scenario.serving.cluster;
-  if (turns_wait && cluster.replicas > 1 && !cluster.host_shared && cluster.router != serving::session_router) {
+  if (turns_wait && cluster.replicas > 1 && !cluster.host_shared && cluster.router != routing::session_router) {
     said.push_back(fmt::format(
         "A turn goes to any of the {} replicas, by load or in turn, and finds its session's KV only where it was "
         "served before: cluster.router: session keeps sessions on their replica.",

@@ -162,7 +162,7 @@ double recent_tokens(const Question& q) {
 double mean_slice_s(const Question& q) {
   double sum = 0;
   int count = 0;
-  for (const RecordedSlice& s : q.run->trace.track(q.arguments[0])) {
+  for (const engine::RecordedSlice& s : q.run->trace.track(q.arguments[0])) {
     if (s.name != q.arguments[1] || s.begin_s < q.number(2)) continue;
     sum += s.length_s();
     ++count;
@@ -186,7 +186,7 @@ double reload_round(const Question& q) {
   constexpr double kPauseBetweenRounds_s = 0.5;
   double begin = 0, end = 0;
   int reloads = 0;
-  for (const RecordedSlice& s : q.run->trace.track(q.arguments[0])) {
+  for (const engine::RecordedSlice& s : q.run->trace.track(q.arguments[0])) {
     const bool first_of_a_round = s.begin_s - end > kPauseBetweenRounds_s;
     if (reloads > 0 && first_of_a_round) break;
     if (s.name == "reload" && (reloads > 0 || (s.begin_s > q.number(1) && first_of_a_round)) && reloads++ == 0) {

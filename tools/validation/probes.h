@@ -15,7 +15,7 @@
 #include "planner/experiment.h"
 #include "tools/results/section.h"
 #include "tools/validation/measured_data.h"
-#include "tools/validation/recording_trace.h"
+#include "sim/engine/recording_trace.h"
 
 namespace kvsim::validation {
 
@@ -24,7 +24,7 @@ struct SimulatedRun {
   scenario::Scenario scenario;
   results::Json document;
   serving::Timeline load;
-  RecordingTrace trace;
+  engine::RecordingTrace trace;
 };
 
 /// Measured data that was read, kept for the next figure.

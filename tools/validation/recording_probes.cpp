@@ -84,7 +84,7 @@ double full_decode_s(const Question& q) {
     requests += load.running;
     tokens += load.output_tokens_per_s;
     const double end_s = load.at_s;
-    for (const RecordedSlice& s : q.run->trace.track("/GPU")) {
+    for (const engine::RecordedSlice& s : q.run->trace.track("/GPU")) {
       if (s.name != "decode" || s.value < places || s.begin_s < end_s - 1 || s.end_s > end_s) continue;
       sum_s += s.length_s();
       ++count;

@@ -1,4 +1,5 @@
-// Which object leaves a full tier. One file a policy in policies/, one line each in the table of eviction_policy.cpp.
+// Which object leaves a full tier. To add a policy: a file in policies/ with a class and `EvictionPolicyEntry
+// eviction_NAME()`. The build finds it.
 //
 // A policy sees names, sizes and uses; it knows nothing of time, links or representations. Whoever owns the tier asks
 // for victims until there is room, then inserts.
@@ -10,6 +11,9 @@
 #include <span>
 #include <string_view>
 #include <vector>
+
+#include "models/schema/own_keys.h"
+#include "models/schema/registry.h"
 
 namespace kvsim::cache {
 
@@ -67,29 +71,23 @@ using NextUse = std::function<std::uint64_t(ObjectId)>;
 struct EvictionContext {
   std::int64_t capacity_bytes = 0;  ///< of the tier; some policies size their queues and memories by it
   NextUse next_use{};               ///< of a policy that needs the future
+  schema::OwnKeys own{};            ///< keys of the policy
 };
 
 struct EvictionPolicyEntry {
   std::string_view name;
   std::string_view description;
-  bool needs_future = false;
+  int place = schema::kListedLast;  ///< in lists
+  bool needs_future = false;        ///< make() throws std::invalid_argument without EvictionContext::next_use
+  schema::KeyFragment keys{};       ///< that it reads in EvictionContext::own
   std::unique_ptr<EvictionPolicy> (*make)(const EvictionContext& context) = nullptr;
 };
 
 /// All registered policies, in the order in which they are listed to users.
 std::span<const EvictionPolicyEntry> eviction_policies();
 /// The policy of this name, or null.
-const EvictionPolicyEntry* find_eviction_policy(std::string_view name);
-
-// The factories that the table of eviction_policy.cpp names.
-
-std::unique_ptr<EvictionPolicy> make_lru(const EvictionContext& context);
-std::unique_ptr<EvictionPolicy> make_lfu(const EvictionContext& context);
-std::unique_ptr<EvictionPolicy> make_arc(const EvictionContext& context);
-std::unique_ptr<EvictionPolicy> make_s3fifo(const EvictionContext& context);
-std::unique_ptr<EvictionPolicy> make_sieve(const EvictionContext& context);
-std::unique_ptr<EvictionPolicy> make_gdsf(const EvictionContext& context);
-/// Throws std::invalid_argument without context.next_use.
-std::unique_ptr<EvictionPolicy> make_belady(const EvictionContext& context);
+inline const EvictionPolicyEntry* find_eviction_policy(std::string_view name) {
+  return schema::find_named(eviction_policies(), name);
+}
 
 }  // namespace kvsim::cache

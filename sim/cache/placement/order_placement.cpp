@@ -4,9 +4,12 @@ namespace kvsim::cache {
 
 OrderPlacement::OrderPlacement(const ObjectTable& objects, const models::OptionPool& pool,
                                const std::vector<TierFacts>& tiers, const EvictionPolicyEntry& policy,
-                               models::OptionIndex option, const NextUse& next_use)
+                               models::OptionIndex option, EvictionContext made)
     : objects_(objects), pool_(pool), tiers_(tiers), option_(option), offered_(tiers.size(), kNoObject) {
-  for (const TierFacts& tier : tiers) order_.push_back(policy.make({tier.capacity_bytes, next_use}));
+  for (const TierFacts& tier : tiers) {
+    made.capacity_bytes = tier.capacity_bytes;
+    order_.push_back(policy.make(made));
+  }
 }
 
 /// The first tier from there down that could hold the object; kNoTier: none.

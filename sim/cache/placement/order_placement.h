@@ -13,9 +13,10 @@ namespace kvsim::cache {
 
 class OrderPlacement final : public Placement {
  public:
-  /// All but `next_use` outlives this; `option` is the form in which everything is stored.
+  /// All but `made` outlives this, which all policies are made with but for the capacity; `option` is the form in which
+  /// everything is stored.
   OrderPlacement(const ObjectTable& objects, const models::OptionPool& pool, const std::vector<TierFacts>& tiers,
-                 const EvictionPolicyEntry& policy, models::OptionIndex option, const NextUse& next_use);
+                 const EvictionPolicyEntry& policy, models::OptionIndex option, EvictionContext made);
 
   Change place_new(ObjectId id, TierIndex first) override;
   void moved(ObjectId id, TierIndex from) override;

@@ -59,7 +59,8 @@ std::unique_ptr<Placement> make_placement(const PlacementParts& p) {
   const EvictionPolicyEntry& order = *find_eviction_policy(important ? "lru" : p.spec.policy);
   // Policies that only order store everything in the one form beside the whole that their pool has.
   const auto option = static_cast<models::OptionIndex>(p.pool.size() - 1);
-  return std::make_unique<OrderPlacement>(p.objects, p.pool, p.tiers, order, option, p.next_use);
+  return std::make_unique<OrderPlacement>(p.objects, p.pool, p.tiers, order, option,
+                                          EvictionContext{.next_use = p.next_use, .own = p.spec.own});
 }
 
 }  // namespace kvsim::cache

@@ -171,8 +171,13 @@ class Admit final : public Dispatcher {
 
 }  // namespace
 
-std::unique_ptr<Dispatcher> make_admit(const serving::ServingConfig& config, std::span<const Path> paths) {
-  return std::make_unique<Admit>(config, paths);
+DispatcherEntry dispatcher_admit() {
+  return {.name = "admit",
+          .description = "drafts where ADMIT finds room in the rings of both pools' links and memories, else full KV",
+          .place = 4,
+          .make = [](const serving::ServingConfig& config, std::span<const Path> paths) -> std::unique_ptr<Dispatcher> {
+            return std::make_unique<Admit>(config, paths);
+          }};
 }
 
 }  // namespace kvsim::pools

@@ -68,8 +68,14 @@ class Online final : public Dispatcher {
 
 }  // namespace
 
-std::unique_ptr<Dispatcher> make_online(const serving::ServingConfig&, std::span<const models::Path> paths) {
-  return std::make_unique<Online>(paths);
+DispatcherEntry dispatcher_online() {
+  return {
+      .name = "online",
+      .description = "each request takes the path on which it is expected to finish first",
+      .place = 1,
+      .make = [](const serving::ServingConfig&, std::span<const models::Path> paths) -> std::unique_ptr<Dispatcher> {
+        return std::make_unique<Online>(paths);
+      }};
 }
 
 }  // namespace kvsim::pools

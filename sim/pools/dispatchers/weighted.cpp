@@ -43,8 +43,15 @@ class Weighted final : public Dispatcher {
 
 }  // namespace
 
-std::unique_ptr<Dispatcher> make_weighted(const serving::ServingConfig& config, std::span<const models::Path> paths) {
-  return std::make_unique<Weighted>(config.cluster.pools->dispatch, paths);
+DispatcherEntry dispatcher_weighted() {
+  return {.name = "weighted",
+          .description = "paths in proportion to dispatch.weights",
+          .place = 2,
+          .needs_weights = true,
+          .make = [](const serving::ServingConfig& config,
+                     std::span<const models::Path> paths) -> std::unique_ptr<Dispatcher> {
+            return std::make_unique<Weighted>(config.cluster.pools->dispatch, paths);
+          }};
 }
 
 }  // namespace kvsim::pools

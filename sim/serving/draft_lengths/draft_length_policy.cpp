@@ -1,7 +1,9 @@
 #include "sim/serving/draft_lengths/draft_length_policy.h"
 
 #include <algorithm>
-#include <array>
+
+#include "models/schema/object_schema.h"
+#include "sim/serving/draft_lengths/agreement_keys.h"
 
 namespace kvsim::serving {
 namespace {
@@ -53,47 +55,17 @@ double best_proposals(std::span<const double> survival, std::int64_t least, std:
   return rate;
 }
 
-namespace {
-
-std::int64_t maximum(const DecodeConfig& c) {
-  return c.draft_lengths.maximum;
+schema::KeyFragment agreement_keys() {
+  schema::ObjectSchema<AgreementKeys> keys("agreement", "How often drafts agree, as it is estimated.");
+  keys.optional("forgetting", &AgreementKeys::forgetting, schema::number().non_negative().at_most(1),
+                "weight of the past, per round, in the estimate of the agreement (adaptive, goodput)");
+  keys.optional("prior_tokens", &AgreementKeys::prior_tokens, schema::number().positive(),
+                "drafted tokens at the mean agreement that the estimate takes as seen (adaptive, goodput)");
+  return keys.fragment("estimates nothing");
 }
-
-std::int64_t longest_of_table(const DecodeConfig& c) {
-  std::int64_t longest = 1;
-  for (const DraftTableRow& row : c.draft_lengths.table) longest = std::max(longest, row.draft_length);
-  return longest;
-}
-
-constexpr std::array kDraftLengthPolicies{
-    DraftLengthEntry{"fixed", "draft_length tokens in every round, or the drafter's", fixed_draft_length,
-                     make_fixed_drafts},
-    DraftLengthEntry{"adaptive",
-                     "for each request the best length by its own accepted and rejected drafts and by what its "
-                     "verifications cost",
-                     maximum, make_adaptive_drafts},
-    DraftLengthEntry{"table", "by the requests that decode on the replica and the request's context", longest_of_table,
-                     make_table_drafts},
-    DraftLengthEntry{"goodput",
-                     "one length for the replica: the one with the most tokens/s predicted, by the agreement of all "
-                     "requests lately, the batch and its contexts",
-                     maximum, make_goodput_drafts},
-};
-
-}  // namespace
 
 void DraftLengthPolicy::propose(const DraftOutlook& outlook, const ProposalCosts&, std::span<std::int64_t> lengths) {
   for (std::size_t i = 0; i < lengths.size(); ++i) lengths[i] = next(*outlook.decoding[i], outlook);
-}
-
-std::span<const DraftLengthEntry> draft_length_policies() {
-  return kDraftLengthPolicies;
-}
-
-const DraftLengthEntry* find_draft_length_policy(std::string_view name) {
-  const auto it = std::find_if(kDraftLengthPolicies.begin(), kDraftLengthPolicies.end(),
-                               [name](const DraftLengthEntry& entry) { return entry.name == name; });
-  return it == kDraftLengthPolicies.end() ? nullptr : &*it;
 }
 
 std::int64_t fixed_draft_length(const DecodeConfig& config) {

@@ -2,8 +2,7 @@
 // verifies them. A policy sees the request, with what became of its earlier drafts, and a narrow view of its replica,
 // and returns a length; what is left to generate limits it afterwards.
 //
-// To add one: a file here with a class and a factory (declared below), and one line in the table of
-// draft_length_policy.cpp.
+// To add one: a file in policies/ with a class and `DraftLengthEntry draft_length_NAME()`. The build finds it.
 #pragma once
 
 #include <cmath>
@@ -15,6 +14,8 @@
 
 #include "models/acceptance/acceptance.h"
 #include "models/kernels/step_time.h"
+#include "models/schema/own_keys.h"
+#include "models/schema/registry.h"
 #include "sim/serving/config.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/drafting.h"
@@ -101,6 +102,8 @@ struct DraftLengthParts {
 struct DraftLengthEntry {
   std::string_view name;
   std::string_view description;
+  int place = schema::kListedLast;                                ///< in lists
+  schema::KeyFragment keys{};                                     ///< that it reads in DraftLengthConfig::own
   std::int64_t (*longest)(const DecodeConfig& config) = nullptr;  ///< that it ever chooses
   std::unique_ptr<DraftLengthPolicy> (*make)(const DraftLengthParts& parts) = nullptr;
 };
@@ -109,10 +112,15 @@ struct DraftLengthEntry {
 std::span<const DraftLengthEntry> draft_length_policies();
 
 /// The entry of this name, or null.
-const DraftLengthEntry* find_draft_length_policy(std::string_view name);
+inline const DraftLengthEntry* find_draft_length_policy(std::string_view name) {
+  return schema::find_named(draft_length_policies(), name);
+}
 
 /// That of policy fixed: decode.draft_length, or of a policy that proposes the drafter's tokens.
 std::int64_t fixed_draft_length(const DecodeConfig& config);
+
+/// A draft may be so long, in tokens.
+inline constexpr std::int64_t kLongestDraft = 4096;
 
 /// The longest draft that the configured policy ever chooses.
 std::int64_t longest_draft(const DecodeConfig& config);
@@ -156,12 +164,5 @@ template <class Accepted>
 /// by it than the others lose.
 [[nodiscard]] std::int64_t best_draft_length(const AgreementEvidence& evidence, double prior, double mean, double v,
                                              std::int64_t least, std::int64_t most);
-
-// Factories of the draft length policies. Internal to their table.
-
-std::unique_ptr<DraftLengthPolicy> make_fixed_drafts(const DraftLengthParts& parts);
-std::unique_ptr<DraftLengthPolicy> make_adaptive_drafts(const DraftLengthParts& parts);
-std::unique_ptr<DraftLengthPolicy> make_table_drafts(const DraftLengthParts& parts);
-std::unique_ptr<DraftLengthPolicy> make_goodput_drafts(const DraftLengthParts& parts);
 
 }  // namespace kvsim::serving

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/draft_lengths/agreement_keys.h"
 #include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/kv_geometry.h"
 
@@ -61,7 +62,8 @@ DraftLengths::DraftLengths(const DraftLengthParts& parts, Measurements& measured
     : parts_(parts),
       measured_(measured),
       longest_(std::max(parts.decode.proposes() ? parts.drafting.most() : draft_limit(parts.config.decode),
-                        parts.config.decode.draft_lengths.maximum)) {
+                        parts.config.decode.draft_lengths.maximum)),
+      forgetting_(parts.config.decode.draft_lengths.own.of<AgreementKeys>().forgetting) {
   if (!parts.decode.drafts()) return;
   policy_ = find_draft_length_policy(parts.config.decode.draft_lengths.policy)->make(parts);
 }
@@ -170,7 +172,7 @@ void DraftLengths::verified(Request& r, std::int64_t drafted, std::int64_t accep
   } else {
     note_regret(r);
   }
-  r.round.length.evidence.add_round(drafted, accepted, parts_.config.decode.draft_lengths.forgetting);
+  r.round.length.evidence.add_round(drafted, accepted, forgetting_);
   policy_->verified(r, drafted, accepted);
 }
 
@@ -246,7 +248,7 @@ void DraftLengths::proposed(Request& r, std::int64_t tokens, std::int64_t accept
   measured_.draft_lengths.add(r.round.length.chosen);
   // A step without proposals tells nothing, and what was known grows old: they are tried again some time.
   if (tokens == 0 && r.round.length.chosen > 0) return;
-  r.round.length.evidence.add_round(tokens, accepted, parts_.config.decode.draft_lengths.forgetting);
+  r.round.length.evidence.add_round(tokens, accepted, forgetting_);
   policy_->verified(r, tokens, accepted);
 }
 

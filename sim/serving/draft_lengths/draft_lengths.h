@@ -72,6 +72,7 @@ class DraftLengths {
   DraftLengthParts parts_;
   Measurements& measured_;
   std::int64_t longest_ = 0;                   // draft for which the acceptance law is known
+  double forgetting_ = 1;                      // of the requests' evidence (AgreementKeys)
   std::unique_ptr<DraftLengthPolicy> policy_;  // null: nothing is drafted
   double waited_ = 0;                          // for others' reloads: iterations per round of requests that reload
   double hidden_ = 0;                          // for its own, likewise

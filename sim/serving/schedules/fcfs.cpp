@@ -24,8 +24,11 @@ class Fcfs final : public SchedulePolicy {
 
 }  // namespace
 
-std::unique_ptr<SchedulePolicy> make_fcfs(const ScheduleConfig&) {
-  return std::make_unique<Fcfs>();
+SchedulePolicyEntry schedule_fcfs() {
+  return {.name = "fcfs",
+          .description = "continuous batching in order of arrival; a reload is asked for when its draft is complete",
+          .drafts_while_reloading = true,
+          .make = [](const ScheduleConfig&) -> std::unique_ptr<SchedulePolicy> { return std::make_unique<Fcfs>(); }};
 }
 
 }  // namespace kvsim::serving

@@ -2,8 +2,8 @@
 // copies leave GPU memory to make room. Where memory cannot hold every full KV at once, verification goes in waves.
 #include <algorithm>
 
+#include "sim/serving/common_round.h"
 #include "sim/serving/schedule_policy.h"
-#include "sim/serving/schedules/common_round.h"
 
 namespace kvsim::serving {
 namespace {
@@ -33,8 +33,12 @@ class LockStep final : public CommonRound {
 
 }  // namespace
 
-std::unique_ptr<SchedulePolicy> make_lock_step(const ScheduleConfig&) {
-  return std::make_unique<LockStep>();
+SchedulePolicyEntry schedule_lock_step() {
+  return {
+      .name = "lock_step",
+      .description = "all draft x tokens, then all reload and verify together",
+      .needs_verification = true,
+      .make = [](const ScheduleConfig&) -> std::unique_ptr<SchedulePolicy> { return std::make_unique<LockStep>(); }};
 }
 
 }  // namespace kvsim::serving

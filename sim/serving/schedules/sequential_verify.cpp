@@ -1,7 +1,7 @@
 // After a common draft phase, one verification an iteration, in order of admission. While one request is verified the
 // next one's reload is under way (double buffering), so GPU memory holds at most two full KVs.
+#include "sim/serving/common_round.h"
 #include "sim/serving/schedule_policy.h"
-#include "sim/serving/schedules/common_round.h"
 
 namespace kvsim::serving {
 namespace {
@@ -28,8 +28,13 @@ class SequentialVerify final : public CommonRound {
 
 }  // namespace
 
-std::unique_ptr<SchedulePolicy> make_sequential_verify(const ScheduleConfig&) {
-  return std::make_unique<SequentialVerify>();
+SchedulePolicyEntry schedule_sequential_verify() {
+  return {.name = "sequential_verify",
+          .description = "all draft x tokens, then one verification an iteration",
+          .needs_verification = true,
+          .make = [](const ScheduleConfig&) -> std::unique_ptr<SchedulePolicy> {
+            return std::make_unique<SequentialVerify>();
+          }};
 }
 
 }  // namespace kvsim::serving

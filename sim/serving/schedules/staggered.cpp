@@ -6,10 +6,13 @@
 // there, and the round counts as late. A request for which ADMIT finds no place keeps its compressed KV, goes on
 // drafting and asks again every iteration; or, where that is after a verification and schedule.unplaced says so, it
 // gives up its memory and waits to be admitted again.
+#include "sim/serving/schedules/staggered.h"
+
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
+#include "models/schema/object_schema.h"
 #include "sim/serving/admit.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/schedule_policy.h"
@@ -20,8 +23,8 @@ namespace {
 class Staggered final : public SchedulePolicy {
  public:
   explicit Staggered(const ScheduleConfig& config)
-      : rings_(config.window, config.arrival_slack.value_or(config.arrival == ReloadArrival::whole ? 1 : 0)),
-        unplaced_(config.unplaced) {}
+      : rings_(config.window, config.own.of<StaggeredKeys>().slack(config)),
+        unplaced_(config.own.of<StaggeredKeys>().unplaced) {}
 
   bool admit(const Request& request, std::int64_t first_load_bytes, const ReplicaView& view) override {
     // Its resident KV must not take the room that reloads already placed count on.
@@ -178,8 +181,25 @@ class Staggered final : public SchedulePolicy {
 
 }  // namespace
 
-std::unique_ptr<SchedulePolicy> make_staggered(const ScheduleConfig& config) {
-  return std::make_unique<Staggered>(config);
+SchedulePolicyEntry schedule_staggered() {
+  schema::ObjectSchema<StaggeredKeys> keys("staggered", "How the staggered schedule places verifications.");
+  keys.optional(
+      "arrival_slack", &StaggeredKeys::arrival_slack, schema::integer().non_negative().at_most(64),
+      "staggered: iterations between the end of a reload's link reservation and its verification; by default 0 "
+      "(as published) for layerwise arrival, 1 for whole");
+  keys.optional(
+      "unplaced", &StaggeredKeys::unplaced,
+      schema::choice<Unplaced>(
+          {{"drafts_on", Unplaced::drafts_on, "it keeps its KV and asks again in every iteration"},
+           {"waits", Unplaced::waits, "it gives up its GPU memory and waits to be admitted again, as published"}}),
+      "staggered: what becomes of a request whose next verification finds no place after it was verified");
+  return {.name = "staggered",
+          .description = "ADMIT: verifications spread over iterations by link and HBM rings",
+          .needs_verification = true,
+          .keys = keys.fragment("does not look ahead"),
+          .make = [](const ScheduleConfig& config) -> std::unique_ptr<SchedulePolicy> {
+            return std::make_unique<Staggered>(config);
+          }};
 }
 
 }  // namespace kvsim::serving

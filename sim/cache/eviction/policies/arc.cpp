@@ -102,8 +102,13 @@ class Arc final : public EvictionPolicy {
 
 }  // namespace
 
-std::unique_ptr<EvictionPolicy> make_arc(const EvictionContext& context) {
-  return std::make_unique<Arc>(context);
+EvictionPolicyEntry eviction_arc() {
+  return {.name = "arc",
+          .description = "recency and frequency, their shares adapted by what was evicted too early",
+          .place = 3,
+          .make = [](const EvictionContext& context) -> std::unique_ptr<EvictionPolicy> {
+            return std::make_unique<Arc>(context);
+          }};
 }
 
 }  // namespace kvsim::cache

@@ -53,8 +53,14 @@ class Belady final : public EvictionPolicy {
 
 }  // namespace
 
-std::unique_ptr<EvictionPolicy> make_belady(const EvictionContext& context) {
-  return std::make_unique<Belady>(context.next_use);
+EvictionPolicyEntry eviction_belady() {
+  return {.name = "belady",
+          .description = "farthest next use, which needs the future; the bound in one tier of objects of one size",
+          .place = 7,
+          .needs_future = true,
+          .make = [](const EvictionContext& context) -> std::unique_ptr<EvictionPolicy> {
+            return std::make_unique<Belady>(context.next_use);
+          }};
 }
 
 }  // namespace kvsim::cache

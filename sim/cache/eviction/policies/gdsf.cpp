@@ -56,8 +56,11 @@ class Gdsf final : public EvictionPolicy {
 
 }  // namespace
 
-std::unique_ptr<EvictionPolicy> make_gdsf(const EvictionContext& /*context*/) {
-  return std::make_unique<Gdsf>();
+EvictionPolicyEntry eviction_gdsf() {
+  return {.name = "gdsf",
+          .description = "small and often used objects stay, aged by what was evicted",
+          .place = 6,
+          .make = [](const EvictionContext&) -> std::unique_ptr<EvictionPolicy> { return std::make_unique<Gdsf>(); }};
 }
 
 }  // namespace kvsim::cache

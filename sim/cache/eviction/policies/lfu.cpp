@@ -30,8 +30,11 @@ class Lfu final : public EvictionPolicy {
 
 }  // namespace
 
-std::unique_ptr<EvictionPolicy> make_lfu(const EvictionContext& /*context*/) {
-  return std::make_unique<Lfu>();
+EvictionPolicyEntry eviction_lfu() {
+  return {.name = "lfu",
+          .description = "least often used since it came in; of those, the least recently used",
+          .place = 2,
+          .make = [](const EvictionContext&) -> std::unique_ptr<EvictionPolicy> { return std::make_unique<Lfu>(); }};
 }
 
 }  // namespace kvsim::cache

@@ -37,8 +37,11 @@ class Lru final : public EvictionPolicy {
 
 }  // namespace
 
-std::unique_ptr<EvictionPolicy> make_lru(const EvictionContext& /*context*/) {
-  return std::make_unique<Lru>();
+EvictionPolicyEntry eviction_lru() {
+  return {.name = "lru",
+          .description = "least recently used",
+          .place = 1,
+          .make = [](const EvictionContext&) -> std::unique_ptr<EvictionPolicy> { return std::make_unique<Lru>(); }};
 }
 
 }  // namespace kvsim::cache

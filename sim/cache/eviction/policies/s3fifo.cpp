@@ -121,8 +121,13 @@ class S3Fifo final : public EvictionPolicy {
 
 }  // namespace
 
-std::unique_ptr<EvictionPolicy> make_s3fifo(const EvictionContext& context) {
-  return std::make_unique<S3Fifo>(context);
+EvictionPolicyEntry eviction_s3fifo() {
+  return {.name = "s3fifo",
+          .description = "three FIFO queues: new objects prove themselves in the small one",
+          .place = 4,
+          .make = [](const EvictionContext& context) -> std::unique_ptr<EvictionPolicy> {
+            return std::make_unique<S3Fifo>(context);
+          }};
 }
 
 }  // namespace kvsim::cache

@@ -51,8 +51,11 @@ class Sieve final : public EvictionPolicy {
 
 }  // namespace
 
-std::unique_ptr<EvictionPolicy> make_sieve(const EvictionContext& /*context*/) {
-  return std::make_unique<Sieve>();
+EvictionPolicyEntry eviction_sieve() {
+  return {.name = "sieve",
+          .description = "one FIFO queue and a hand that spares what was used",
+          .place = 5,
+          .make = [](const EvictionContext&) -> std::unique_ptr<EvictionPolicy> { return std::make_unique<Sieve>(); }};
 }
 
 }  // namespace kvsim::cache

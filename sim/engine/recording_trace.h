@@ -1,13 +1,14 @@
-// A timeline kept in memory, for figures about single iterations and transfers.
+// A timeline is kept in memory, for figures about single iterations and transfers.
 #pragma once
 
+#include <cstdint>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "sim/engine/trace.h"
 
-namespace kvsim::validation {
+namespace kvsim::engine {
 
 struct RecordedSlice {
   std::string name;
@@ -18,7 +19,7 @@ struct RecordedSlice {
   [[nodiscard]] double length_s() const { return end_s - begin_s; }
 };
 
-class RecordingTrace final : public engine::TraceSink {
+class RecordingTrace final : public TraceSink {
  public:
   int add_track(std::string_view group, std::string_view name) override {
     names_.push_back(std::string(group) + "/" + std::string(name));
@@ -26,12 +27,12 @@ class RecordingTrace final : public engine::TraceSink {
     return static_cast<int>(slices_.size()) - 1;
   }
   int add_counter(std::string_view, std::string_view) override { return counters_++; }
-  void slice(int track, std::string_view name, engine::SimTime begin, engine::SimTime end, std::uint64_t owner,
+  void slice(int track, std::string_view name, SimTime begin, SimTime end, std::uint64_t owner,
              double value) override {
     slices_[static_cast<std::size_t>(track)].push_back(
         {std::string(name), begin.seconds(), end.seconds(), owner, value});
   }
-  void counter(int, engine::SimTime, double) override {}
+  void counter(int, SimTime, double) override {}
 
   /// The slices of the first track whose "group/name" contains `part`.
   [[nodiscard]] const std::vector<RecordedSlice>& track(const std::string& part) const {
@@ -48,4 +49,4 @@ class RecordingTrace final : public engine::TraceSink {
   int counters_ = 0;
 };
 
-}  // namespace kvsim::validation
+}  // namespace kvsim::engine

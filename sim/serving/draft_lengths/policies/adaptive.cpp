@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "sim/serving/draft_lengths/agreement_keys.h"
 #include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/kv_geometry.h"
 
@@ -17,13 +18,14 @@ class Adaptive final : public DraftLengthPolicy {
  public:
   Adaptive(const DecodeConfig& config, double mean_agreement)
       : config_(config.draft_lengths),
+        agreement_(config_.own.of<AgreementKeys>()),
         mean_(mean_agreement),
         usual_(fixed_draft_length(config)),
         longest_(draft_limit(config)) {}
 
   std::int64_t next(const Request& request, const DraftOutlook& outlook) override {
     const std::int64_t h = outlook.hidden;
-    return best_draft_length(request.round.length.evidence, config_.prior_tokens, mean_, outlook.overhead,
+    return best_draft_length(request.round.length.evidence, agreement_.prior_tokens, mean_, outlook.overhead,
                              config_.minimum + h, config_.maximum + h) -
            h;
   }
@@ -31,7 +33,7 @@ class Adaptive final : public DraftLengthPolicy {
   /// Up to the draft whose chance of being accepted is no more than what it costs the others.
   std::int64_t limit(const Request& request, const DraftOutlook& outlook, std::int64_t chosen) override {
     if (outlook.price <= 0) return std::numeric_limits<std::int64_t>::max();
-    return request.round.length.evidence.worth(config_.prior_tokens, mean_, outlook.price, chosen, longest_);
+    return request.round.length.evidence.worth(agreement_.prior_tokens, mean_, outlook.price, chosen, longest_);
   }
 
   void propose(const DraftOutlook& outlook, const ProposalCosts& costs, std::span<std::int64_t> lengths) override {
@@ -44,7 +46,7 @@ class Adaptive final : public DraftLengthPolicy {
     for (std::size_t r = 0; r < lengths.size(); ++r) {
       const Request& request = *outlook.decoding[r];
       const std::int64_t left = std::min(config_.maximum, request.remaining() - 1);
-      request.round.length.evidence.survival(config_.prior_tokens, mean_, left, &survival_[r * most]);
+      request.round.length.evidence.survival(agreement_.prior_tokens, mean_, left, &survival_[r * most]);
     }
     best_proposals(survival_, config_.minimum, config_.maximum, costs, lengths);
   }
@@ -53,6 +55,7 @@ class Adaptive final : public DraftLengthPolicy {
 
  private:
   const DraftLengthConfig& config_;
+  AgreementKeys agreement_;
   double mean_;
   std::int64_t usual_;
   std::int64_t longest_;
@@ -61,8 +64,17 @@ class Adaptive final : public DraftLengthPolicy {
 
 }  // namespace
 
-std::unique_ptr<DraftLengthPolicy> make_adaptive_drafts(const DraftLengthParts& parts) {
-  return std::make_unique<Adaptive>(parts.config.decode, parts.acceptance.survival(1));
+DraftLengthEntry draft_length_adaptive() {
+  return {
+      .name = "adaptive",
+      .description =
+          "for each request the best length by its own accepted and rejected drafts and by what its verifications cost",
+      .place = 2,
+      .keys = agreement_keys(),
+      .longest = [](const DecodeConfig& config) { return config.draft_lengths.maximum; },
+      .make = [](const DraftLengthParts& parts) -> std::unique_ptr<DraftLengthPolicy> {
+        return std::make_unique<Adaptive>(parts.config.decode, parts.acceptance.survival(1));
+      }};
 }
 
 }  // namespace kvsim::serving

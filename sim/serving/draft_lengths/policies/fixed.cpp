@@ -17,8 +17,14 @@ class Fixed final : public DraftLengthPolicy {
 
 }  // namespace
 
-std::unique_ptr<DraftLengthPolicy> make_fixed_drafts(const DraftLengthParts& parts) {
-  return std::make_unique<Fixed>(fixed_draft_length(parts.config.decode));
+DraftLengthEntry draft_length_fixed() {
+  return {.name = "fixed",
+          .description = "draft_length tokens in every round, or the drafter's",
+          .place = 1,
+          .longest = fixed_draft_length,
+          .make = [](const DraftLengthParts& parts) -> std::unique_ptr<DraftLengthPolicy> {
+            return std::make_unique<Fixed>(fixed_draft_length(parts.config.decode));
+          }};
 }
 
 }  // namespace kvsim::serving

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "sim/serving/draft_lengths/agreement_keys.h"
 #include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/round_rate.h"
 
@@ -19,18 +20,19 @@ class Goodput final : public DraftLengthPolicy {
   explicit Goodput(const DraftLengthParts& parts)
       : parts_(parts),
         config_(parts.config.decode.draft_lengths),
+        agreement_(config_.own.of<AgreementKeys>()),
         mean_(parts.acceptance.survival(1)),
         round_s_(static_cast<std::size_t>(config_.maximum) + 1) {}
 
   std::int64_t next(const Request& request, const DraftOutlook& outlook) override {
     if (outlook.elsewhere) {
-      const double seen = evidence_.agreement(config_.prior_tokens, mean_);
+      const double seen = evidence_.agreement(agreement_.prior_tokens, mean_);
       return best_draft_length([seen](std::int64_t x) { return expected_accepted(seen, x); }, outlook.overhead,
                                config_.minimum, config_.maximum);
     }
     if (!see(request, outlook) && !learned_) return shortened(outlook);
     learned_ = false;
-    const double agreement = evidence_.agreement(config_.prior_tokens, mean_);
+    const double agreement = evidence_.agreement(agreement_.prior_tokens, mean_);
     length_ = config_.minimum;
     double best = 0;
     for (std::int64_t x = config_.minimum; x <= config_.maximum; ++x) {
@@ -47,7 +49,7 @@ class Goodput final : public DraftLengthPolicy {
   }
 
   void verified(const Request&, std::int64_t drafted, std::int64_t accepted) override {
-    evidence_.add_round(drafted, accepted, config_.forgetting);
+    evidence_.add_round(drafted, accepted, agreement_.forgetting);
     learned_ = true;
   }
 
@@ -83,6 +85,7 @@ class Goodput final : public DraftLengthPolicy {
 
   DraftLengthParts parts_;
   const DraftLengthConfig& config_;
+  AgreementKeys agreement_;
   double mean_;
   AgreementEvidence evidence_;   // of all requests
   std::vector<double> round_s_;  // by draft length
@@ -94,8 +97,17 @@ class Goodput final : public DraftLengthPolicy {
 
 }  // namespace
 
-std::unique_ptr<DraftLengthPolicy> make_goodput_drafts(const DraftLengthParts& parts) {
-  return std::make_unique<Goodput>(parts);
+DraftLengthEntry draft_length_goodput() {
+  return {.name = "goodput",
+          .description =
+              "one length for the replica: the one with the most tokens/s predicted, by the agreement of all requests "
+              "lately, the batch and its contexts",
+          .place = 4,
+          .keys = agreement_keys(),
+          .longest = [](const DecodeConfig& config) { return config.draft_lengths.maximum; },
+          .make = [](const DraftLengthParts& parts) -> std::unique_ptr<DraftLengthPolicy> {
+            return std::make_unique<Goodput>(parts);
+          }};
 }
 
 }  // namespace kvsim::serving

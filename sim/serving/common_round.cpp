@@ -1,4 +1,4 @@
-#include "sim/serving/schedules/common_round.h"
+#include "sim/serving/common_round.h"
 
 #include <algorithm>
 

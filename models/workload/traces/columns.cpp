@@ -1,5 +1,4 @@
 // Logs of any form: CSV with a header, or one JSON object a line, whose columns or members are named by who reads them.
-// And BurstGPT, whose names are known.
 #include <fmt/format.h>
 #include <simdjson.h>
 
@@ -286,7 +285,9 @@ std::string problem_with(const TraceColumns& columns) {
   return {};
 }
 
-void read_columns_trace(LineReader& lines, TraceBuilder& trace) {
+namespace {
+
+void read_columns(LineReader& lines, TraceBuilder& trace) {
   const std::optional<TraceColumns>& columns = trace.options().columns;
   if (!columns) lines.fail_file("is a log of any form, expected the names of its columns");
   if (const std::string problem = problem_with(*columns); !problem.empty()) lines.fail_file("columns: " + problem);
@@ -365,45 +366,12 @@ void read_columns_trace(LineReader& lines, TraceBuilder& trace) {
   rows->check_names();
 }
 
-// BurstGPT (Wang et al., arXiv:2401.17644; CC-BY-4.0): Timestamp (s since the start), Request tokens, Response tokens;
-// since version 1.2 Session ID, of conversations alone, and Elapsed time (s). Requests without a response failed, and
-// are skipped.
+}  // namespace
 
-void read_burstgpt_trace(LineReader& lines, TraceBuilder& trace) {
-  static constexpr std::array<std::string_view, 3> columns{"Timestamp", "Request tokens", "Response tokens"};
-  static constexpr std::array<std::string_view, 2> more{"Session ID", "Elapsed time"};
-  CsvTable table(lines, columns, more);
-  SessionTurns sessions;
-  trace.each([&] {
-    if (!table.next()) return false;
-    const CsvTable::Field time = table.field(0), prompt = table.field(1), output = table.field(2);
-    const std::int64_t output_tokens = table.whole_number(output);
-    if (output_tokens == 0) {
-      trace.leave_out();
-      return true;
-    }
-    const std::int64_t arrival_ns = to_arrival_ns(table.number(time), kNsPerSecond);
-    if (trace.noted(arrival_ns)) return true;
-    const std::int64_t prompt_tokens = table.whole_number(prompt);
-    trace.check_tokens(prompt.name, prompt_tokens, prompt.byte);
-    trace.check_tokens(output.name, output_tokens, output.byte);
-    SessionTurn turn;
-    const CsvTable::Field session = table.field(3), elapsed = table.field(4);
-    if (!session.text.empty()) {
-      std::int64_t end_ns = -1;
-      if (!elapsed.text.empty()) {
-        const double elapsed_s = table.number(elapsed);
-        if (!(elapsed_s >= 0)) {
-          lines.fail(elapsed.byte, fmt::format("{} is {}: session \"{}\" ends before it begins, expected 0 s or more",
-                                               elapsed.name, elapsed.text.substr(0, 40), session.text.substr(0, 40)));
-        }
-        end_ns = arrival_ns + to_arrival_ns(elapsed_s, kNsPerSecond);
-      }
-      turn = sessions.next(session.text, arrival_ns, end_ns);
-    }
-    trace.add(arrival_ns, time.byte, prompt_tokens, output_tokens, {}, turn);
-    return true;
-  });
+TraceFormat trace_columns() {
+  return {.name = "columns",
+          .description = "CSV or JSON lines: what workload.trace.columns or --columns names",
+          .read = read_columns};
 }
 
 }  // namespace kvsim::models
