@@ -210,24 +210,24 @@ const ObjectSchema<DispatchInput>& dispatch_schema() {
   return schema;
 }
 
-void add_pool_rules(ObjectSchema<Scenario>& scenario) {
+void add_pool_rules(ObjectSchema<Written>& scenario) {
   for (const ReplicaKey& key : kReplicaKeys) {
     scenario.unread(
         {key.key},
-        [instead = key.instead](const Scenario& s) {
+        [instead = key.instead](const Written& s) {
           return s.serving.cluster.pools ? fmt::format("not with cluster.pools: {}", instead) : "";
         },
         schema::IfWritten::refused);
   }
   scenario.unread(
       {"dispatch"},
-      [](const Scenario& s) {
+      [](const Written& s) {
         return s.serving.cluster.pools ? "" : "belongs to cluster.pools, and there are none: remove this key";
       },
       schema::IfWritten::refused);
 }
 
-void complete_pools(Scenario& s, const Reporter& report) {
+void complete_pools(Scenario& s, Written& written, const Reporter& report) {
   auto& pools = s.serving.cluster.pools;
   if (!pools) return;
   for (std::size_t i = 0; i < s.serving.cluster.storage.size(); ++i) {
@@ -242,8 +242,9 @@ void complete_pools(Scenario& s, const Reporter& report) {
                             "dispatch.policy for which requests draft",
                             schedule));
   }
-  const DispatchInput given = s.dispatch.value_or(DispatchInput{});
-  pools->dispatch = {given.policy, given.paths, given.weights.value_or(PathWeights{})};
+  if (!written.dispatch) written.dispatch.emplace();
+  pools->dispatch = {written.dispatch->policy, written.dispatch->paths,
+                     written.dispatch->weights.value_or(PathWeights{})};
 }
 
 }  // namespace kvsim::scenario
