@@ -4,13 +4,11 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "planner/parallel.h"
-#include "planner/paths/path_plan.h"
 #include "sim/systems/systems.h"
 
 namespace kvsim::planner {
@@ -89,55 +87,10 @@ std::vector<SimulationOutcome> run_all(const scenario::Scenario& scenario, const
   return result;
 }
 
-constexpr double kPilot_s = 300;
-constexpr double kPilotWarmup_s = 60;
-constexpr double kAsGood = 0.01;  // of throughput
-
-bool drafts(const PathRates& n) {
-  return std::any_of(kAllPaths.begin(), kAllPaths.end(),
-                     [&n](Path path) { return traits(path).drafts && n[models::index_of(path)] > 0; });
-}
-
-struct Pilot {
-  double tokens_per_s = 0;
-  double e2e_s = 0;
-};
-
-Pilot pilot(scenario::Scenario s, const std::function<bool()>& go_on) {
-  serving::RunConfig& run = s.serving.run;
-  run.duration_s = std::min(run.duration_s.value_or(kPilot_s), kPilot_s);
-  run.warmup_s = std::min({run.warmup_s, kPilotWarmup_s, *run.duration_s / 2});
-  run.token_samples = false;
-  serving::SimulationOptions options;
-  if (go_on) options.progress = [&go_on](engine::SimTime) { return go_on(); };
-  const serving::Measurements m = simulate_replication(s, 0, options).measured;
-  const double late = std::numeric_limits<double>::infinity();
-  return {m.measured_s > 0 ? static_cast<double>(m.output_tokens) / m.measured_s : 0.0,
-          m.e2e_s.count() > 0 ? m.e2e_s.mean() : late};
-}
-
-bool better(const Pilot& a, const Pilot& b) {
-  const double margin = kAsGood * std::max(a.tokens_per_s, b.tokens_per_s);
-  if (std::abs(a.tokens_per_s - b.tokens_per_s) > margin) return a.tokens_per_s > b.tokens_per_s;
-  return a.e2e_s < b.e2e_s;
-}
-
 }  // namespace
-
-scenario::Scenario with_best_planned_weights(const scenario::Scenario& scenario, const std::function<bool()>& go_on) {
-  const scenario::Scenario all = with_planned_weights(scenario);
-  if (!drafts(all.serving.cluster.pools->dispatch.weights)) return all;
-  const auto full_kv = with_full_kv_weights(scenario);
-  return full_kv && better(pilot(*full_kv, go_on), pilot(all, go_on)) ? *full_kv : all;
-}
 
 serving::SimulationOutcome simulate_replication(const scenario::Scenario& scenario, std::uint64_t offset,
                                                 const serving::SimulationOptions& options) {
-  if (needs_planned_weights(scenario)) {
-    std::function<bool()> go_on;
-    if (options.progress) go_on = [&options] { return options.progress(engine::SimTime{}); };
-    return simulate_replication(with_best_planned_weights(scenario, go_on), offset, options);
-  }
   serving::ServingConfig config = scenario.serving;
   config.run.seed += offset;
   const auto feed = make_feed(scenario, config.run.seed);
@@ -183,11 +136,6 @@ std::string unsteady_state(const serving::Measurements& m, double cv) {
 }
 
 ExperimentResult run_experiment(const scenario::Scenario& scenario, const ExperimentOptions& options) {
-  if (needs_planned_weights(scenario)) {  // once for all
-    std::function<bool()> go_on;
-    if (options.progress) go_on = [&options] { return options.progress(0, 0); };
-    return run_experiment(with_best_planned_weights(scenario, go_on), options);
-  }
   const auto begin = std::chrono::steady_clock::now();
   ExperimentResult result;
   result.capacity = serving::kv_capacity(scenario.serving);
