@@ -1,10 +1,12 @@
 #include "planner/experiment.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -19,19 +21,10 @@ using serving::SimulationOutcome;
 
 constexpr std::size_t kRunBatches = 20;
 
-double per_second(double amount, const Measurements& m) {
-  return engine::share(amount, m.measured_s);
-}
-
-/// The figures that get an interval, as numbers of one run.
-std::map<std::string, double> headline_figures(const Measurements& m) {
-  return {{"throughput.output_tokens_per_s", per_second(static_cast<double>(m.output_tokens), m)},
-          {"throughput.requests_per_s", per_second(static_cast<double>(m.completed_measured), m)},
-          {"latency_s.ttft.mean", m.ttft_s.mean()},
-          {"latency_s.tpot.mean", m.tpot_s.mean()},
-          {"latency_s.itl.mean", m.itl_s.mean()},
-          {"latency_s.e2e.mean", m.e2e_s.mean()}};
-}
+constexpr const char* kTokenRate = "throughput.output_tokens_per_s";
+constexpr std::array kLatencies{
+    std::pair{"latency_s.ttft.mean", &Measurements::ttft_s}, std::pair{"latency_s.tpot.mean", &Measurements::tpot_s},
+    std::pair{"latency_s.itl.mean", &Measurements::itl_s}, std::pair{"latency_s.e2e.mean", &Measurements::e2e_s}};
 
 /// Output tokens per second in equal batches of the measured time. The last slice is shorter and left out.
 engine::ConfidenceInterval throughput_batches(const Measurements& m) {
@@ -46,16 +39,17 @@ std::map<std::string, engine::ConfidenceInterval> intervals(const std::vector<Si
   std::map<std::string, engine::ConfidenceInterval> result;
   if (runs.size() == 1) {
     const Measurements& m = runs.front().measured;
-    result["throughput.output_tokens_per_s"] = throughput_batches(m);
-    result["latency_s.ttft.mean"] = m.ttft_s.batch_means_95(kRunBatches);
-    result["latency_s.tpot.mean"] = m.tpot_s.batch_means_95(kRunBatches);
-    result["latency_s.itl.mean"] = m.itl_s.batch_means_95(kRunBatches);
-    result["latency_s.e2e.mean"] = m.e2e_s.batch_means_95(kRunBatches);
+    result[kTokenRate] = throughput_batches(m);
+    for (const auto& [path, sample] : kLatencies) result[path] = (m.*sample).batch_means_95(kRunBatches);
     return result;
   }
   std::map<std::string, std::vector<double>> observations;
   for (const SimulationOutcome& run : runs) {
-    for (const auto& [name, value] : headline_figures(run.measured)) observations[name].push_back(value);
+    const Measurements& m = run.measured;
+    const auto rate = [&m](auto count) { return engine::share(static_cast<double>(count), m.measured_s); };
+    observations[kTokenRate].push_back(rate(m.output_tokens));
+    observations["throughput.requests_per_s"].push_back(rate(m.completed_measured));
+    for (const auto& [path, sample] : kLatencies) observations[path].push_back((m.*sample).mean());
   }
   for (const auto& [name, values] : observations) result[name] = engine::confidence_95(values);
   return result;
