@@ -93,7 +93,7 @@ Names reuse_words() {
 
 /// Where nothing can be stored, computing everything alone.
 Names default_reuse_words(const Scenario& scenario) {
-  return scenario.chunk_placement ? reuse_words() : Names{reuse_words().front()};
+  return scenario.written->serving.placement ? reuse_words() : Names{reuse_words().front()};
 }
 
 /// A scenario that decodes stored prompts otherwise than with the full KV: each way of storing with full-KV decoding.

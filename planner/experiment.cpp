@@ -1,16 +1,16 @@
 #include "planner/experiment.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "planner/parallel.h"
-#include "planner/paths/path_plan.h"
 #include "sim/serving/kv_capacity.h"
 #include "sim/systems/systems.h"
 
@@ -22,19 +22,10 @@ using serving::SimulationOutcome;
 
 constexpr std::size_t kRunBatches = 20;
 
-double per_second(double amount, const Measurements& m) {
-  return engine::share(amount, m.measured_s);
-}
-
-/// The figures that get an interval, as numbers of one run.
-std::map<std::string, double> headline_figures(const Measurements& m) {
-  return {{"throughput.output_tokens_per_s", per_second(static_cast<double>(m.output_tokens), m)},
-          {"throughput.requests_per_s", per_second(static_cast<double>(m.completed_measured), m)},
-          {"latency_s.ttft.mean", m.ttft_s.mean()},
-          {"latency_s.tpot.mean", m.tpot_s.mean()},
-          {"latency_s.itl.mean", m.itl_s.mean()},
-          {"latency_s.e2e.mean", m.e2e_s.mean()}};
-}
+constexpr const char* kTokenRate = "throughput.output_tokens_per_s";
+constexpr std::array kLatencies{
+    std::pair{"latency_s.ttft.mean", &Measurements::ttft_s}, std::pair{"latency_s.tpot.mean", &Measurements::tpot_s},
+    std::pair{"latency_s.itl.mean", &Measurements::itl_s}, std::pair{"latency_s.e2e.mean", &Measurements::e2e_s}};
 
 /// Output tokens per second in equal batches of the measured time. The last slice is shorter and left out.
 engine::ConfidenceInterval throughput_batches(const Measurements& m) {
@@ -49,16 +40,17 @@ std::map<std::string, engine::ConfidenceInterval> intervals(const std::vector<Si
   std::map<std::string, engine::ConfidenceInterval> result;
   if (runs.size() == 1) {
     const Measurements& m = runs.front().measured;
-    result["throughput.output_tokens_per_s"] = throughput_batches(m);
-    result["latency_s.ttft.mean"] = m.ttft_s.batch_means_95(kRunBatches);
-    result["latency_s.tpot.mean"] = m.tpot_s.batch_means_95(kRunBatches);
-    result["latency_s.itl.mean"] = m.itl_s.batch_means_95(kRunBatches);
-    result["latency_s.e2e.mean"] = m.e2e_s.batch_means_95(kRunBatches);
+    result[kTokenRate] = throughput_batches(m);
+    for (const auto& [path, sample] : kLatencies) result[path] = (m.*sample).batch_means_95(kRunBatches);
     return result;
   }
   std::map<std::string, std::vector<double>> observations;
   for (const SimulationOutcome& run : runs) {
-    for (const auto& [name, value] : headline_figures(run.measured)) observations[name].push_back(value);
+    const Measurements& m = run.measured;
+    const auto rate = [&m](auto count) { return engine::share(static_cast<double>(count), m.measured_s); };
+    observations[kTokenRate].push_back(rate(m.output_tokens));
+    observations["throughput.requests_per_s"].push_back(rate(m.completed_measured));
+    for (const auto& [path, sample] : kLatencies) observations[path].push_back((m.*sample).mean());
   }
   for (const auto& [name, values] : observations) result[name] = engine::confidence_95(values);
   return result;
@@ -90,55 +82,10 @@ std::vector<SimulationOutcome> run_all(const scenario::Scenario& scenario, const
   return result;
 }
 
-constexpr double kPilot_s = 300;
-constexpr double kPilotWarmup_s = 60;
-constexpr double kAsGood = 0.01;  // of throughput
-
-bool drafts(const PathRates& n) {
-  return std::any_of(kAllPaths.begin(), kAllPaths.end(),
-                     [&n](Path path) { return traits(path).drafts && n[models::index_of(path)] > 0; });
-}
-
-struct Pilot {
-  double tokens_per_s = 0;
-  double e2e_s = 0;
-};
-
-Pilot pilot(scenario::Scenario s, const std::function<bool()>& go_on) {
-  serving::RunConfig& run = s.serving.run;
-  run.duration_s = std::min(run.duration_s.value_or(kPilot_s), kPilot_s);
-  run.warmup_s = std::min({run.warmup_s, kPilotWarmup_s, *run.duration_s / 2});
-  run.token_samples = false;
-  serving::SimulationOptions options;
-  if (go_on) options.progress = [&go_on](engine::SimTime) { return go_on(); };
-  const serving::Measurements m = simulate_replication(s, 0, options).measured;
-  const double late = std::numeric_limits<double>::infinity();
-  return {m.measured_s > 0 ? static_cast<double>(m.output_tokens) / m.measured_s : 0.0,
-          m.e2e_s.count() > 0 ? m.e2e_s.mean() : late};
-}
-
-bool better(const Pilot& a, const Pilot& b) {
-  const double margin = kAsGood * std::max(a.tokens_per_s, b.tokens_per_s);
-  if (std::abs(a.tokens_per_s - b.tokens_per_s) > margin) return a.tokens_per_s > b.tokens_per_s;
-  return a.e2e_s < b.e2e_s;
-}
-
 }  // namespace
-
-scenario::Scenario with_best_planned_weights(const scenario::Scenario& scenario, const std::function<bool()>& go_on) {
-  const scenario::Scenario all = with_planned_weights(scenario);
-  if (!drafts(all.serving.cluster.pools->dispatch.weights)) return all;
-  const auto full_kv = with_full_kv_weights(scenario);
-  return full_kv && better(pilot(*full_kv, go_on), pilot(all, go_on)) ? *full_kv : all;
-}
 
 serving::SimulationOutcome simulate_replication(const scenario::Scenario& scenario, std::uint64_t offset,
                                                 const serving::SimulationOptions& options) {
-  if (needs_planned_weights(scenario)) {
-    std::function<bool()> go_on;
-    if (options.progress) go_on = [&options] { return options.progress(engine::SimTime{}); };
-    return simulate_replication(with_best_planned_weights(scenario, go_on), offset, options);
-  }
   serving::ServingConfig config = scenario.serving;
   config.run.seed += offset;
   const auto feed = make_feed(scenario, config.run.seed);
@@ -184,11 +131,6 @@ std::string unsteady_state(const serving::Measurements& m, double cv) {
 }
 
 ExperimentResult run_experiment(const scenario::Scenario& scenario, const ExperimentOptions& options) {
-  if (needs_planned_weights(scenario)) {  // once for all
-    std::function<bool()> go_on;
-    if (options.progress) go_on = [&options] { return options.progress(0, 0); };
-    return run_experiment(with_best_planned_weights(scenario, go_on), options);
-  }
   const auto begin = std::chrono::steady_clock::now();
   ExperimentResult result;
   result.capacity = serving::kv_capacity(scenario.serving);

@@ -58,22 +58,11 @@ struct ExperimentResult {
 /// growth_by_chance(). Where requests are judged one by one, those are the ones that arrived.
 [[nodiscard]] std::string unsteady_state(const serving::Measurements& measured, double cv = 1);
 
-// Dispatch policy "planned": weights from the path LP, the simulator having the last word.
-
-/// The scenario with dispatch policy "weighted" and the best of two plans: that of the path LP over all of its paths,
-/// and that over the paths with full KV alone. The LP sees no queues and takes contexts as equal, so where the first
-/// drafts, a pilot run of each (at most five simulated minutes, the scenario's seed) says which makes more tokens/s;
-/// within 1 % of each other, which finishes requests sooner. `go_on`, which may be empty, is asked every so often; once
-/// it says no, the plan is any. Throws Infeasible, and what a simulation throws.
-/// Precondition: needs_planned_weights(scenario).
-scenario::Scenario with_best_planned_weights(const scenario::Scenario& scenario,
-                                             const std::function<bool()>& go_on = {});
-
 // Runs.
 
-/// One replication: the scenario with seed run.seed + `offset`. Throws what systems::simulate throws. Where dispatch is
-/// "planned" the weights are planned anew for each (with_planned_weights; throws Infeasible); run_experiment does so
-/// once.
+// Dispatch is not "planned" any more (with_best_planned_weights).
+
+/// One replication: the scenario with seed run.seed + `offset`. Throws what systems::simulate throws.
 serving::SimulationOutcome simulate_replication(const scenario::Scenario& scenario, std::uint64_t offset,
                                                 const serving::SimulationOptions& options = {});
 

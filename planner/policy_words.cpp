@@ -163,11 +163,10 @@ const std::vector<PrefillEntry>& prefill_entries() {
   return entries;
 }
 
-/// What is stored as one is for the prefill policy to say.
 PolicyWords words_of_prefill() {
   PolicyWords words;
   for (const auto& [name, prefill, value] : prefill_entries()) {
-    words.push_back({name, {{"prefill.policy", name}, {"placement.granularity", std::nullopt}}, {}});
+    words.push_back({name, prefill_changes(prefill), {}});
     if (!value.key.empty()) words.back().values.push_back(value);
   }
   return words;
@@ -252,6 +251,10 @@ std::string reuse_policy_name(PrefillKind prefill) {
     if (entry.prefill == prefill) return entry.name;
   }
   return "stored";
+}
+
+Changes prefill_changes(PrefillKind prefill) {
+  return {{"prefill.policy", reuse_policy_name(prefill)}, {"placement.granularity", std::nullopt}};
 }
 
 }  // namespace kvsim::planner

@@ -71,4 +71,7 @@ std::vector<std::string> policies_of_every_kind();
 /// What a prefill policy of prompts made of chunks is called.
 std::string reuse_policy_name(serving::PrefillKind prefill);
 
+/// Changes that put a scenario whose prompts are made of chunks under this prefill policy (scenario::with).
+std::vector<schema::Assignment> prefill_changes(serving::PrefillKind prefill);
+
 }  // namespace kvsim::planner

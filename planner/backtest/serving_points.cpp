@@ -2,20 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <functional>
-#include <limits>
 #include <map>
 #include <sstream>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "models/schema/spelling.h"
 #include "models/workload/csv_table.h"
+#include "planner/backtest/point_row.h"
 
 namespace kvsim::planner::backtest {
 namespace {
@@ -23,178 +19,6 @@ namespace {
 using models::CsvTable;
 using models::LineReader;
 using schema::InputError;
-
-enum Column : std::size_t {
-  kId,
-  kEngine,
-  kVersion,
-  kModel,
-  kGpu,
-  kPrecision,
-  kMode,
-  kPromptTokens,
-  kOutputTokens,
-  kWeights,
-  kExperts,
-  kClients,
-  kRequests,
-  kRate,
-  kTensor,
-  kPipeline,
-  kAttentionData,
-  kExpertTensor,
-  kExpert,
-  kTtft,
-  kTpot,
-  kOutputRate,
-  kSource,
-  kDrafter,
-  kDraftTokens,
-  kAcceptLength,
-  kColumns
-};
-
-constexpr std::array<std::string_view, kColumns> kNames{"id",
-                                                        "backend",
-                                                        "backend_version",
-                                                        "model_path",
-                                                        "system",
-                                                        "precision",
-                                                        "mode",
-                                                        "isl",
-                                                        "osl",
-                                                        "gemm_quant_mode",
-                                                        "moe_quant_mode",
-                                                        "concurrency",
-                                                        "num_prompts",
-                                                        "request_rate",
-                                                        "tp_size",
-                                                        "pp_size",
-                                                        "attention_dp_size",
-                                                        "moe_tp_size",
-                                                        "moe_ep_size",
-                                                        "ttft_ms",
-                                                        "tpot_ms",
-                                                        "output_tokens_per_s",
-                                                        "source",
-                                                        "drafter",
-                                                        "draft_tokens",
-                                                        "accept_length"};
-constexpr std::array kNeeded{kModel, kGpu, kPromptTokens, kOutputTokens};
-
-constexpr std::int64_t kMostTokens = 10'000'000;
-constexpr std::int64_t kMostClients = 1'000'000;
-constexpr std::int64_t kMostRequests = 100'000'000;
-constexpr std::int64_t kMostGpus = 1024;
-constexpr std::int64_t kMostDrafted = 64;
-constexpr double kLargest = 1e12;
-
-/// The columns of one point as text, and who complains about one of them.
-struct Texts {
-  std::array<std::string, kColumns> text;
-  std::function<void(Column column, const std::string& message)> fail;  ///< throws
-
-  [[nodiscard]] bool empty(Column c) const { return text[c].empty(); }
-
-  [[nodiscard]] std::int64_t whole(Column c, std::int64_t least, std::int64_t most, std::int64_t without) const {
-    if (empty(c)) return without;
-    std::int64_t value = 0;
-    const char* end = text[c].data() + text[c].size();
-    const auto [rest, error] = std::from_chars(text[c].data(), end, value);
-    if (error != std::errc() || rest != end || value < least || value > most) {
-      fail(c, fmt::format("{} is \"{}\", expected a whole number from {} to {}", kNames[c], shown(c), least, most));
-    }
-    return value;
-  }
-
-  [[nodiscard]] std::optional<double> positive(Column c) const {
-    if (empty(c)) return std::nullopt;
-    double value = 0;
-    const char* end = text[c].data() + text[c].size();
-    const auto [rest, error] = std::from_chars(text[c].data(), end, value);
-    if (error != std::errc() || rest != end || !(value > 0) || value > kLargest) {
-      fail(c, fmt::format("{} is \"{}\", expected a number above 0", kNames[c], shown(c)));
-    }
-    return value;
-  }
-
-  /// GPUs that share something; files write 0, or nothing, where they do not.
-  [[nodiscard]] std::int64_t gpus(Column c) const { return std::max<std::int64_t>(1, whole(c, 0, kMostGpus, 1)); }
-
- private:
-  [[nodiscard]] std::string shown(Column c) const {
-    constexpr std::size_t kMost = 40;
-    return text[c].substr(0, kMost);
-  }
-};
-
-/// None where no column says that there were any; 0 tokens say that there were none.
-std::optional<PointDrafts> drafts_of(const Texts& row) {
-  const bool said = !row.empty(kDrafter) || !row.empty(kDraftTokens) || !row.empty(kAcceptLength);
-  if (!said || row.text[kDraftTokens] == "0") return std::nullopt;
-  PointDrafts d;
-  d.drafter = row.text[kDrafter];
-  d.tokens = row.whole(kDraftTokens, 1, kMostDrafted, 0);
-  d.accept_length = row.positive(kAcceptLength).value_or(0);
-  if (d.accept_length > 0 && d.accept_length < 1) {
-    row.fail(kAcceptLength, fmt::format("{} is below 1, expected the tokens of a step, its own one among them",
-                                        kNames[kAcceptLength]));
-  }
-  if (d.tokens > 0 && d.accept_length > static_cast<double>(d.tokens) + 1) {
-    row.fail(kAcceptLength, fmt::format("{} is {:g}, expected at most {}: {} and the step's own", kNames[kAcceptLength],
-                                        d.accept_length, d.tokens + 1, kNames[kDraftTokens]));
-  }
-  return d;
-}
-
-ServingPoint point_of(const Texts& row, schema::Origin origin, const std::string& nameless) {
-  for (const Column c : kNeeded) {
-    if (row.empty(c)) row.fail(c, fmt::format("{} is empty", kNames[c]));
-  }
-  for (std::size_t c = 0; c < kColumns; ++c) {
-    if (row.text[c].find('\0') == std::string::npos) continue;
-    row.fail(static_cast<Column>(c), fmt::format("{} holds a NUL character, expected text", kNames[c]));
-  }
-  ServingPoint p;
-  p.origin = std::move(origin);
-  p.id = row.empty(kId) ? nameless : row.text[kId];
-  p.engine = row.text[kEngine];
-  p.version = row.text[kVersion];
-  p.model = row.text[kModel];
-  p.gpu = row.text[kGpu];
-  p.precision = row.text[kPrecision];
-  p.weights = row.text[kWeights];
-  p.experts = row.text[kExperts];
-  p.mode = row.text[kMode];
-  p.source = row.text[kSource];
-  p.prompt_tokens = row.whole(kPromptTokens, 1, kMostTokens, 0);
-  p.output_tokens = row.whole(kOutputTokens, 1, kMostTokens, 0);
-  p.requests = row.whole(kRequests, 1, kMostRequests, 0);
-  p.clients = row.whole(kClients, 1, kMostClients, 0);
-  if (!row.empty(kRate) && row.text[kRate] != "inf") p.rate_per_s = row.positive(kRate).value_or(0);
-  p.tensor = row.gpus(kTensor);
-  p.pipeline = row.gpus(kPipeline);
-  p.attention_data = row.gpus(kAttentionData);
-  p.expert_tensor = row.gpus(kExpertTensor);
-  p.expert = row.gpus(kExpert);
-  p.drafts = drafts_of(row);
-  constexpr double kMs = 1e-3;
-  if (const auto ms = row.positive(kTtft)) p.ttft_s = *ms * kMs;
-  if (const auto ms = row.positive(kTpot)) p.tpot_s = *ms * kMs;
-  p.output_tokens_per_s = row.positive(kOutputRate);
-  if (!p.ttft_s && !p.tpot_s && !p.output_tokens_per_s) {
-    row.fail(kTtft, fmt::format("nothing is measured: {}, {} and {} are empty", kNames[kTtft], kNames[kTpot],
-                                kNames[kOutputRate]));
-  }
-  return p;
-}
-
-std::string given_text(const Given& given, Column c) {
-  for (const auto& [name, text] : given) {
-    if (name == kNames[c]) return text;
-  }
-  return {};
-}
 
 std::vector<ServingPoint> read_csv(LineReader lines, const Given& given) {
   CsvTable table(lines, {}, kNames);
@@ -211,10 +35,8 @@ std::vector<ServingPoint> read_csv(LineReader lines, const Given& given) {
   while (table.next()) {
     Texts row;
     row.fail = [&](Column c, const std::string& message) { lines.fail(table.field(c).byte, message); };
-    for (std::size_t c = 0; c < kColumns; ++c) {
-      row.text[c] = table.field(c).text;
-      if (row.text[c].empty()) row.text[c] = given_text(given, static_cast<Column>(c));
-    }
+    for (std::size_t c = 0; c < kColumns; ++c) row.text[c] = table.field(c).text;
+    row.complete(given);
     points.push_back(
         point_of(row, lines.source().at(lines.line_number(), 1), fmt::format("line {}", lines.line_number())));
   }
@@ -222,197 +44,17 @@ std::vector<ServingPoint> read_csv(LineReader lines, const Given& given) {
   return points;
 }
 
-// What load generators save.
-
-using Json = nlohmann::json;
-
-/// Where a column is, as JSON pointers, the first that is there; those that begin with # are of the whole document.
-struct Place {
-  Column column;
-  std::vector<std::string> pointers;
-  bool whole = false;  ///< a mean or a count: rounded to whole numbers
-};
-
-/// A kind of result file.
-struct ResultFormat {
-  std::string marker;  ///< pointer to what only such files have; empty: any other
-  std::string list;    ///< pointer to its results; empty: the document is one
-  std::vector<Place> places;
-  std::vector<std::string> milliseconds;  ///< pointers to units that must say ms where they are there
-  std::string engine;                     ///< that it is of where nobody says otherwise
-};
-
-const std::vector<ResultFormat>& result_formats() {
-  static const std::vector<ResultFormat> formats{
-      // GuideLLM: benchmarks.json. Its time_per_output_token_ms has the first token in it, its inter_token_latency_ms
-      // not.
-      {"/benchmarks/0/metrics",
-       "/benchmarks",
-       {{kModel, {"/config/backend/model", "#/args/model", "#/args/backend_kwargs/model"}},
-        {kClients, {"/config/strategy/streams", "/config/strategy/max_concurrency"}},
-        {kRate, {"/config/strategy/rate"}},
-        {kRequests, {"/metrics/request_totals/successful"}},
-        {kPromptTokens, {"/metrics/prompt_token_count/successful/mean"}, true},
-        {kOutputTokens, {"/metrics/output_token_count/successful/mean"}, true},
-        {kTtft, {"/metrics/time_to_first_token_ms/successful/mean"}},
-        {kTpot, {"/metrics/inter_token_latency_ms/successful/mean"}},
-        {kOutputRate, {"/metrics/output_tokens_per_second/successful/mean"}}},
-       {},
-       ""},
-      // AIPerf: profile_export_aiperf.json. Its inter_token_latency is (latency - TTFT) / (output tokens - 1).
-      {"/inter_token_latency/avg",
-       "",
-       {{kModel, {"/input_config/endpoint/model_names/0"}},
-        {kClients, {"/input_config/loadgen/concurrency"}},
-        {kRate, {"/input_config/loadgen/request_rate"}},
-        {kRequests, {"/request_count/avg"}, true},
-        {kPromptTokens, {"/input_sequence_length/avg"}, true},
-        {kOutputTokens, {"/output_sequence_length/avg"}, true},
-        {kTtft, {"/time_to_first_token/avg"}},
-        {kTpot, {"/inter_token_latency/avg"}},
-        {kOutputRate, {"/output_token_throughput/avg"}}},
-       {"/time_to_first_token/unit", "/inter_token_latency/unit"},
-       ""},
-      // vllm bench serve --save-result.
-      {"",
-       "",
-       {{kModel, {"/model_id"}},
-        {kClients, {"/max_concurrency"}},
-        {kTtft, {"/mean_ttft_ms"}},
-        {kTpot, {"/mean_tpot_ms"}},
-        {kOutputRate, {"/output_throughput"}},
-        {kAcceptLength, {"/spec_decode_acceptance_length"}}},
-       {},
-       "vllm"}};
-  return formats;
-}
-
-const Json* at(const Json& document, const std::string& pointer) {
-  const Json::json_pointer place(pointer);
-  return document.contains(place) ? &document.at(place) : nullptr;
-}
-
-/// A value as a CSV file would have it; lists and objects are none.
-std::string text_of(const Json* value) {
-  if (value == nullptr || value->is_null() || value->is_structured()) return {};
-  return value->is_string() ? value->get<std::string>() : value->dump();
-}
-
-std::string rounded(double number) {
-  const double whole = std::round(number);
-  return std::isfinite(whole) && std::abs(whole) < kLargest ? fmt::format("{:.0f}", whole) : std::string();
-}
-
-/// A mean length of all requests, in whole tokens.
-std::string mean_tokens(const Json& document, const char* total) {
-  const Json *sum = at(document, total), *count = at(document, "/completed");
-  if (sum == nullptr || count == nullptr || !sum->is_number() || !count->is_number()) return {};
-  return rounded(sum->get<double>() / count->get<double>());
-}
-
-std::string text_at(const Json& document, const Json& result, const Place& place) {
-  for (const std::string& pointer : place.pointers) {
-    const bool of_document = pointer.front() == '#';
-    const Json* value = of_document ? at(document, pointer.substr(1)) : at(result, pointer);
-    if (value == nullptr) continue;
-    if (place.whole && value->is_number()) return rounded(value->get<double>());
-    return text_of(value);
-  }
-  return {};
-}
-
-/// Tokens of a draft, where the file counts drafts and their tokens.
-std::string tokens_of_a_draft(const Json& result) {
-  const Json *tokens = at(result, "/spec_decode_draft_tokens"), *drafts = at(result, "/spec_decode_num_drafts");
-  if (tokens == nullptr || drafts == nullptr || !tokens->is_number() || !drafts->is_number()) return {};
-  if (!(drafts->get<double>() > 0)) return {};
-  return rounded(tokens->get<double>() / drafts->get<double>());
-}
-
-/// Returns the share of drafts accepted at each position; empty where the file does not say it.
-std::vector<double> accepted_at_positions(const Json& result) {
-  std::vector<double> shares;
-  const Json* listed = at(result, "/spec_decode_per_position_acceptance_rates");
-  if (listed == nullptr || !listed->is_array()) return shares;
-  for (const Json& share : *listed) {
-    const bool good = share.is_number() && share.get<double>() >= 0 && share.get<double>() <= 1;
-    if (!good) return {};
-    shares.push_back(shares.empty() ? share.get<double>() : std::min(shares.back(), share.get<double>()));
-  }
-  return shares;
-}
-
-ServingPoint point_of_result(const Json& document, const Json& result, const ResultFormat& format,
-                             const schema::Origin& origin, const std::string& name, const Given& given) {
-  for (const std::string& unit : format.milliseconds) {
-    const Json* said = at(result, unit);
-    if (said != nullptr && *said != "ms") {
-      throw InputError(origin, fmt::format("{} is {}, expected \"ms\"", unit.substr(1), said->dump()));
-    }
-  }
-  Texts row;
-  row.fail = [&origin, &row](Column c, const std::string& message) {
-    const std::string where =
-        fmt::format("; expected it in the file, as --metadata adds it, or --given {}=...", kNames[c]);
-    throw InputError(origin, message + (row.empty(c) ? where : std::string()));
-  };
-  for (std::size_t c = 0; c < kColumns; ++c) row.text[c] = text_of(at(result, "/" + std::string(kNames[c])));
-  row.text[kEngine].clear();  // there it is how requests were sent
-  for (const Place& place : format.places) {
-    if (row.empty(place.column)) row.text[place.column] = text_at(document, result, place);
-  }
-  if (row.empty(kPromptTokens)) row.text[kPromptTokens] = mean_tokens(result, "/total_input_tokens");
-  if (row.empty(kOutputTokens)) row.text[kOutputTokens] = mean_tokens(result, "/total_output_tokens");
-  if (row.empty(kDraftTokens)) row.text[kDraftTokens] = tokens_of_a_draft(result);
-  for (std::size_t c = 0; c < kColumns; ++c) {
-    if (row.empty(static_cast<Column>(c))) row.text[c] = given_text(given, static_cast<Column>(c));
-  }
-  if (row.empty(kEngine)) row.text[kEngine] = format.engine;
-  ServingPoint point = point_of(row, origin, name);
-  if (point.drafts) point.drafts->positions = accepted_at_positions(result);
-  if (point.clients == 0) point.clients = std::min(point.requests, kMostClients);  // all are sent at once
-  return point;
-}
-
-std::vector<ServingPoint> read_results(std::string_view text, const std::string& name, const Given& given) {
-  const schema::Origin origin(name);
-  constexpr const char* kExpected = "expected a result of vllm bench serve --save-result, GuideLLM or AIPerf";
-  Json document;
-  try {
-    document = Json::parse(text);
-  } catch (const Json::exception&) {
-    throw InputError(origin, fmt::format("is no JSON, {}", kExpected));
-  }
-  if (!document.is_object()) throw InputError(origin, fmt::format("is no JSON object, {}", kExpected));
-  const std::string stem = std::filesystem::path(name).stem().string();
-  for (const ResultFormat& format : result_formats()) {
-    if (!format.marker.empty() && at(document, format.marker) == nullptr) continue;
-    if (format.list.empty()) return {point_of_result(document, document, format, origin, stem, given)};
-    std::vector<ServingPoint> points;
-    for (const Json& result : document.at(Json::json_pointer(format.list))) {
-      const std::string id = fmt::format("{} {}", stem, points.size() + 1);
-      points.push_back(point_of_result(document, result, format, origin, id, given));
-    }
-    return points;
-  }
-  return {};
-}
-
-// Recorded runs.
+constexpr const char* kRecordedEngine = "vllm";
 
 /// What the meta.json of a recording says, as vLLM calls it.
-const ResultFormat& meta_format() {
-  static const ResultFormat format{"",
-                                   "",
-                                   {{kModel, {"/model", "/engine_kwargs/model"}},
-                                    {kVersion, {"/vllm_version"}},
-                                    {kGpu, {"/hardware/device_name"}},
-                                    {kTensor, {"/engine_kwargs/tensor_parallel_size"}},
-                                    {kPipeline, {"/engine_kwargs/pipeline_parallel_size"}},
-                                    {kPrecision, {"/engine_kwargs/dtype"}}},
-                                   {},
-                                   "vllm"};
-  return format;
+const std::vector<Place>& meta_places() {
+  static const std::vector<Place> places{{kModel, {"/model", "/engine_kwargs/model"}},
+                                         {kVersion, {"/vllm_version"}},
+                                         {kGpu, {"/hardware/device_name"}},
+                                         {kTensor, {"/engine_kwargs/tensor_parallel_size"}},
+                                         {kPipeline, {"/engine_kwargs/pipeline_parallel_size"}},
+                                         {kPrecision, {"/engine_kwargs/dtype"}}};
+  return places;
 }
 
 /// The first setting of an engine that a replay does without, in words; empty where there is none.
@@ -489,16 +131,14 @@ ServingPoint point_of_recording(Recording recording, const std::string& id, cons
                                                         message, kNames[c])
                                           : message);
   };
-  for (const Place& place : meta_format().places) row.text[place.column] = text_at(meta, meta, place);
-  if (!meta.empty()) row.text[kEngine] = meta_format().engine;
+  for (const Place& place : meta_places()) row.text[place.column] = text_at(meta, meta, place);
+  if (!meta.empty()) row.text[kEngine] = kRecordedEngine;
   if (row.text[kPrecision] == "auto") row.text[kPrecision].clear();
   row.text[kPromptTokens] = std::to_string(recording.longest_prompt);
   row.text[kOutputTokens] = std::to_string(recording.longest_output);
   row.text[kRequests] = std::to_string(recording.requests);
   row.text[kOutputRate] = fmt::format("{}", recording.output_tokens_per_s);
-  for (std::size_t c = 0; c < kColumns; ++c) {
-    if (row.empty(static_cast<Column>(c))) row.text[c] = given_text(given, static_cast<Column>(c));
-  }
+  row.complete(given);
   ServingPoint point = point_of(row, origin, id);
   point.ttft_s = recording.ttft_s.mean();
   if (!recording.tpot_s.empty()) point.tpot_s = recording.tpot_s.mean();

@@ -179,18 +179,20 @@ void check_sizes(const scenario::Scenario& scenario, const std::vector<TierSizes
 }
 
 scenario::Scenario with_sizes(const scenario::Scenario& scenario, const SizeChoice& choice) {
-  scenario::Scenario sized = scenario;
-  serving::ClusterConfig& cluster = sized.serving.cluster;
+  if (choice.empty()) return scenario;
+  std::vector<schema::Assignment> changes;
+  const std::vector<serving::StorageTierConfig>& storage = scenario.serving.cluster.storage;
   for (const TierSize& size : choice) {
+    const std::string bytes = fmt::format("{} B", size.bytes);
     if (size.tier == kHostTier) {
-      cluster.host_memory_bytes = size.bytes;
-      if (cluster.node) cluster.node->memory_bytes.reset();
+      changes.push_back({"cluster.host.memory", bytes});
+      changes.push_back({"cluster.node.memory", std::nullopt});
     }
-    for (serving::StorageTierConfig& t : cluster.storage) {
-      if (t.name == size.tier) t.capacity_bytes = size.bytes;
+    for (std::size_t i = 0; i < storage.size(); ++i) {
+      if (storage[i].name == size.tier) changes.push_back({fmt::format("cluster.storage.{}.capacity", i), bytes});
     }
   }
-  return sized;
+  return scenario::with(scenario, changes);
 }
 
 namespace {

@@ -1,6 +1,7 @@
 #include "planner/paths/path_plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -222,11 +223,13 @@ scenario::Scenario with_planned_weights(const scenario::Scenario& scenario) {
 }
 
 scenario::Scenario with_weights(const scenario::Scenario& scenario, const PathRates& n) {
-  scenario::Scenario changed = scenario;
-  serving::DispatchConfig& dispatch = changed.serving.cluster.pools->dispatch;
-  dispatch.policy = "weighted";
-  dispatch.weights = path_weights(n);
-  return changed;
+  std::vector<std::string> weights;
+  const PathRates rates = path_weights(n);
+  for (const Path path : kAllPaths) {
+    weights.push_back(fmt::format("{}: {}", models::path_name(path), rates[models::index_of(path)]));
+  }
+  return scenario::with(scenario, {{"dispatch.policy", "weighted"},
+                                   {"dispatch.weights", fmt::format("{{{}}}", fmt::join(weights, ", "))}});
 }
 
 std::optional<scenario::Scenario> with_full_kv_weights(const scenario::Scenario& scenario) {

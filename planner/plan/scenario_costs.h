@@ -12,37 +12,12 @@
 #include "models/kernels/step_time.h"
 #include "models/llm/llm_spec.h"
 #include "planner/closed_form/transfer_model.h"
+#include "planner/plan/traffic.h"
 #include "sim/scenario/scenario.h"
 #include "sim/serving/config.h"
 #include "sim/serving/kv_geometry.h"
 
 namespace kvsim::planner {
-
-// What a plan needs to know of a scenario's requests: lengths as moments and as a sample.
-
-struct Traffic {
-  double named_context = 1;      ///< prompt tokens: the mean as the scenario names it; a trace's own mean
-  double mean_context = 1;       ///< prompt tokens: the mean of what is really drawn, bounds applied
-  std::vector<double> contexts;  ///< a sample of prompt tokens, ascending
-  double mean_output = 1;        ///< output tokens
-  std::vector<double> outputs;   ///< a sample of them
-  double mean_generated = 0;     ///< output tokens that a request under way has, at a random moment: E[n^2] / 2 E[n]
-  std::optional<double> rate_per_s;         ///< requests per second and replica; none: closed loop
-  std::optional<std::int64_t> concurrency;  ///< requests at once and replica; none: open loop
-
-  /// Prompt tokens of the longest of `requests`, expected: the quantile n / (n + 1).
-  [[nodiscard]] double longest_of(double requests) const;
-};
-
-/// Throws schema::InputError for traffic that no closed form knows: sessions, classes, shared blocks, stored prompts,
-/// rates over time.
-void check_traffic(const scenario::Scenario& scenario);
-
-/// Generated workloads are sampled with a stream of its own, so that plans do not depend on the run's seed.
-Traffic traffic_of(const scenario::Scenario& scenario);
-
-/// Throws Infeasible where requests of mean lengths are longer than the model's contexts.
-void check_context(const scenario::Scenario& scenario, const Traffic& traffic);
 
 // What a plan for a scenario takes into account beyond bytes over peak bandwidth, each of which can be left out.
 

@@ -141,7 +141,7 @@ PlanRequest completed(const scenario::Scenario& s, PlanRequest request) {
                     "layers that read another's: use a model without, or `kvsim run`",
                     s.file));
   }
-  if (!s.compressor) {
+  if (s.serving.decode.compressor.name.empty()) {
     throw schema::InputError(
         fmt::format("{}: decode: there is no compressor to plan with: add for example `compressor: kvzip` and "
                     "`keep_ratio: 0.2`, or --set decode.compressor=kvzip --set decode.keep_ratio=0.2",
@@ -234,7 +234,6 @@ scenario::Scenario with_plan(const scenario::Scenario& s, const OperatingPoint& 
   }
   if (decode.compressor.kind != CompressionKind::quantisation && point.c < 1) {
     decode.keep_ratio = point.c;
-    planned.keep_ratio = point.c;
   }
   planned.serving.schedule.max_requests = std::min(planned.serving.schedule.max_requests, point.batch.requests());
   return planned;

@@ -71,8 +71,9 @@ std::vector<TwoTokenMachine> two_token_machines(const scenario::Scenario& scenar
                                                 const models::Catalogue& catalogue) {
   std::vector<TwoTokenMachine> machines;
   for (const models::Catalogue::Line& line : catalogue.list(models::EntryKind::gpu)) {
-    const serving::ServingConfig config =
+    serving::ServingConfig config =
         scenario::on_machine(scenario, line.name, scenario.serving.cluster.parallel.tensor).serving;
+    config.decode.policy = scenario.serving.decode.policy;
     TwoTokenMachine machine;
     machine.gpu = line.name;
     machine.fits = batch_by_memory(config, traffic).batch;
@@ -183,7 +184,7 @@ PrefetchPlan plan_prefetch(const scenario::Scenario& s) {
   const PolicyOutlook& chosen = *find(plan.policies, speculative.name);
   if (!chosen.problem.empty()) return plan;
   const scenario::Scenario fetching = under(s, speculative);
-  const models::Catalogue catalogue = scenario::catalogue_of(s);
+  const models::Catalogue& catalogue = *s.catalogue;
   plan.fetch = fetch_of(fetching.serving, plan.context);
   plan.crossover = crossover(fetching.serving, chosen.step.requests, catalogue);
   plan.machines = two_token_machines(fetching, plan.traffic, catalogue);

@@ -11,6 +11,7 @@
 
 #include "models/schema/error.h"
 #include "models/schema/units.h"
+#include "planner/policy_words.h"
 #include "sim/reuse/prompt_assembly.h"
 #include "sim/reuse/reuse_times.h"
 #include "sim/serving/decode_policy.h"
@@ -97,12 +98,12 @@ PrefillKind prefill_of(PromptMethod method) {
 }
 
 /// Under this method; where the scenario stores nothing, as if it had room for it in host memory.
-scenario::Scenario under(scenario::Scenario s, PromptMethod method) {
-  if (!s.chunk_placement) s.chunk_placement.emplace();
-  serving::ClusterConfig& cluster = s.serving.cluster;
-  if (cluster.host_memory_bytes == 0 && cluster.storage.empty()) cluster.host_memory_bytes = 1;
-  scenario::set_prefill(s, prefill_of(method));
-  return s;
+scenario::Scenario under(const scenario::Scenario& s, PromptMethod method) {
+  std::vector<schema::Assignment> changes = prefill_changes(prefill_of(method));
+  if (!s.written->serving.placement) changes.push_back({"placement.policy", models::PlacementSpec{}.policy});
+  const serving::ClusterConfig& cluster = s.serving.cluster;
+  if (cluster.host_memory_bytes == 0 && cluster.storage.empty()) changes.push_back({"cluster.host.memory", "1 B"});
+  return scenario::with(s, changes);
 }
 
 std::string quantity(std::int64_t bytes) {

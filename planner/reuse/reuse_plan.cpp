@@ -117,17 +117,17 @@ std::vector<double> chunk_grid(std::int64_t most) {
 
 class ReusePlanner {
  public:
-  ReusePlanner(const scenario::Scenario& s, const ReusePlanRequest& request) : s_(s) {
+  ReusePlanner(const scenario::Scenario& s, const LoadPath& path, double hit_rate) : s_(s) {
     const Traffic traffic = traffic_of(s);
     const models::SharedChunkSpec& chunks = *s.workload.chunks;
     chunk_tokens_ = chunks.tokens;
     query_ = std::max<std::int64_t>(
         std::llround(traffic.named_context - static_cast<double>(chunks.tokens_per_request())), 1);
     plan_.output = std::max<std::int64_t>(std::llround(std::ceil(traffic.mean_output)), 1);
-    plan_.hit_rate = request.hit_rate;
+    plan_.hit_rate = hit_rate;
     const auto& slo = s.serving.slo;
     plan_.quality_floor = slo.functional_floor ? 1.0 : slo.quality_floor;
-    plan_.path = load_path(s.serving, request.tier);
+    plan_.path = path;
     for (const PromptMethod method : prompt_methods()) models_.push_back(std::make_unique<FirstTokenModel>(s, method));
     plan_.fallbacks = model(PromptMethod::recompute).fallbacks();
   }
@@ -323,13 +323,12 @@ ReusePlan plan_reuse(const scenario::Scenario& s, const ReusePlanRequest& reques
   if (!(request.hit_rate >= 0 && request.hit_rate <= 1)) {
     throw InputError(fmt::format("--hit-rate {}: expected a share from 0 to 1", request.hit_rate));
   }
-  scenario::Scenario moved = s;
-  if (request.link) {
-    moved.serving.cluster.host_link = link_asked_for(*request.link, s.serving.cluster.host_link, catalogue_of(s));
-  }
+  serving::ServingConfig moved = s.serving;
+  models::LinkSpec& link = moved.cluster.host_link;
+  if (request.link) link = link_asked_for(*request.link, link, *s.catalogue);
   std::vector<std::int64_t> contexts = request.contexts;
   if (contexts.empty()) contexts.push_back(s.workload.chunks->tokens_per_request());
-  return ReusePlanner(moved, request).plan(contexts);
+  return ReusePlanner(s, load_path(moved, request.tier), request.hit_rate).plan(contexts);
 }
 
 std::string decision_of(const MethodOutlook& method) {

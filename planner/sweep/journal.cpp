@@ -93,10 +93,6 @@ void flush_folder_of(const std::string& path) {
   ::close(file);
 }
 
-}  // namespace
-
-namespace {
-
 /// Gets what was written to the disk; errno, 0 where all is well or the file is of a kind that has none.
 int flushed(int file) {
   return ::fsync(file) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "planner/parallel.h"
+#include "planner/planned_dispatch.h"
 #include "planner/sweep/plan.h"
 
 namespace kvsim::planner::sweep {
@@ -26,7 +27,8 @@ std::optional<PointResult> run_point(const scenario::ScenarioFile& file, const D
     ExperimentOptions experiment;
     experiment.jobs = jobs;
     experiment.progress = [&options](std::size_t, double) { return goes_on(options); };
-    ExperimentResult result = run_experiment(scenario, experiment);
+    const auto dispatched = with_best_planned_weights(scenario, [&options] { return goes_on(options); });
+    ExperimentResult result = run_experiment(dispatched, experiment);
     if (result.interrupted) return std::nullopt;
     PointResult done{point, "", ""};
     if (options.assumptions) done.assumptions = options.assumptions(scenario);

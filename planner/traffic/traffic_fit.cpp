@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
-#include <cstddef>
 #include <limits>
 #include <utility>
 
@@ -33,8 +32,7 @@ RateOverTime rate_over_time(const ArrivalTimes& arrivals, double gap_cv) {
     rate.windows.push_back({from, from + width / kNsPerSecond, counts[i] / (width / kNsPerSecond)});
   }
   // Counts of a renewal process have a variance of cv^2 times their mean where windows hold many gaps (D. R. Cox,
-  // Renewal Theory, 1962, 4.2).
-  // Equal gaps leave one arrival more or less a window, for their ends: a quarter at most.
+  // Renewal Theory, 1962, 4.2). Equal gaps leave one arrival more or less a window, for their ends: a quarter at most.
   constexpr double kOneMoreOrLess = 0.25;
   const double expected = std::max(gap_cv * gap_cv * mean, kOneMoreOrLess);
   rate.dispersion = squares / (n - 1) / expected;
@@ -205,10 +203,6 @@ std::vector<std::string> losses_of(const TrafficFit& fit) {
   return lost;
 }
 
-}  // namespace
-
-namespace {
-
 /// At least 1, as laws of lengths have it.
 LengthFit fit_whole(std::span<const std::int64_t> values) {
   std::vector<std::int32_t> whole;
@@ -245,10 +239,6 @@ void fit_arrivals(const ArrivalTimes& arrivals, TrafficFit& fit) {
   }
   fit.gap_correlation = next_correlation(gaps);
 }
-
-}  // namespace
-
-namespace {
 
 /// The requests as turns of sessions, if they are none yet and the trace says so by their blocks.
 TrafficFit fit_turns(const TrafficSample& sample, bool with_sessions) {
@@ -294,6 +284,16 @@ ConfigNode number(double value, const char* unit = "") {
   return ConfigNode::scalar(fmt::format("{:.6g}{}", value, unit));
 }
 
+ConfigNode map_of(const std::vector<std::pair<const char*, ConfigNode>>& entries) {
+  ConfigNode map = ConfigNode::map();
+  for (const auto& [key, value] : entries) map.set(key, value);
+  return map;
+}
+
+ConfigNode count_node(std::uint64_t count) {
+  return ConfigNode::scalar(std::to_string(count));
+}
+
 constexpr const char* kTokens = " tokens";
 
 /// `unit`: of whole numbers, tokens where they are none of requests.
@@ -337,14 +337,9 @@ ConfigNode think_node(const LengthFit& ms) {
 ConfigNode rate_table(const RateOverTime& rate) {
   ConfigNode table = ConfigNode::sequence();
   for (const RateWindow& window : rate.windows) {
-    ConfigNode point = ConfigNode::map();
-    point.set("at", number(window.from_s, " s"));
-    point.set("rate", number(window.rate_per_s, "/s"));
-    table.items().push_back(std::move(point));
+    table.items().push_back(map_of({{"at", number(window.from_s, " s")}, {"rate", number(window.rate_per_s, "/s")}}));
   }
-  ConfigNode node = ConfigNode::map();
-  node.set("table", std::move(table));
-  return node;
+  return map_of({{"table", std::move(table)}});
 }
 
 /// Lengths of prompts: what follows a prefix, first turns of sessions, or whole prompts.
@@ -373,40 +368,33 @@ std::optional<double> read_shorter(TrafficFit& fit) {
 schema::ConfigNode workload_fragment(const TrafficFit& fit) {
   ConfigNode workload = ConfigNode::map();
   if (fit.arrivals) {
-    ConfigNode arrivals = ConfigNode::map();
     const models::ArrivalSpec& law = fit.arrivals->law;
-    arrivals.set("process", ConfigNode::scalar(models::word(law.kind)));
+    ConfigNode arrivals = map_of({{"process", ConfigNode::scalar(models::word(law.kind))}});
     if (!fit.rate.beyond_chance) arrivals.set("rate", number(law.rate_per_s, "/s"));
     if (law.kind == models::ArrivalKind::gamma) arrivals.set("cv", number(law.cv));
     if (fit.rate.beyond_chance) arrivals.set("over_time", rate_table(fit.rate));
     workload.set("arrivals", std::move(arrivals));
   } else {
     const std::uint64_t begin = fit.session_laws ? fit.sessions->sessions : fit.requests;
-    ConfigNode closed = ConfigNode::map();
-    closed.set("concurrency", ConfigNode::scalar(std::to_string(std::min<std::uint64_t>(begin, 1'000'000))));
-    workload.set("closed", std::move(closed));
-    if (!fit.session_laws) workload.set("requests", ConfigNode::scalar(std::to_string(fit.requests)));
+    workload.set("closed", map_of({{"concurrency", count_node(std::min<std::uint64_t>(begin, 1'000'000))}}));
+    if (!fit.session_laws) workload.set("requests", count_node(fit.requests));
   }
   if (fit.with_prefixes) {
-    ConfigNode prefixes = ConfigNode::map();
-    prefixes.set("count", ConfigNode::scalar(std::to_string(fit.prefixes->law.count)));
-    prefixes.set("popularity", number(fit.prefixes->law.popularity));
-    prefixes.set("tokens", length_node(fit.prefixes->law.tokens));
-    workload.set("prefixes", std::move(prefixes));
+    const models::SharedPrefixSpec& law = fit.prefixes->law;
+    workload.set("prefixes", map_of({{"count", count_node(static_cast<std::uint64_t>(law.count))},
+                                     {"popularity", number(law.popularity)},
+                                     {"tokens", length_node(law.tokens)}}));
   }
   workload.set("context", length_node(prompt_law(fit)));
   workload.set("output", length_node(fit.output.law));
   if (fit.session_laws) {
-    ConfigNode sessions = ConfigNode::map();
-    sessions.set("turns", length_node(fit.session_laws->turns.law, ""));
-    sessions.set("growth", length_node(fit.session_laws->growth.law));
-    sessions.set("think_time", think_node(fit.session_laws->think_ms));
-    if (!fit.arrivals) sessions.set("count", ConfigNode::scalar(std::to_string(fit.sessions->sessions)));
+    ConfigNode sessions = map_of({{"turns", length_node(fit.session_laws->turns.law, "")},
+                                  {"growth", length_node(fit.session_laws->growth.law)},
+                                  {"think_time", think_node(fit.session_laws->think_ms)}});
+    if (!fit.arrivals) sessions.set("count", count_node(fit.sessions->sessions));
     workload.set("sessions", std::move(sessions));
   }
-  ConfigNode whole = ConfigNode::map();
-  whole.set("workload", std::move(workload));
-  return whole;
+  return map_of({{"workload", std::move(workload)}});
 }
 
 }  // namespace kvsim::planner::traffic

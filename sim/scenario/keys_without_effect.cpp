@@ -65,7 +65,7 @@ bool has_default(std::string_view path, const ConfigNode& value) {
 std::vector<KeyWithoutEffect> keys_without_effect(const Scenario& scenario) {
   std::vector<KeyWithoutEffect> found;
   if (!scenario.document) return found;
-  for (const schema::UnreadKey& rule : scenario_schema().unread_keys(scenario)) {
+  for (const schema::UnreadKey& rule : scenario_schema().unread_keys(written_out(scenario))) {
     const ConfigNode* node = scenario.document->find_path(rule.path);
     if (node != nullptr) add_written(*node, rule.path, rule, scenario.file, found);
   }

@@ -1,44 +1,27 @@
-// From a file to a scenario: read, override, resolve names, check, read the trace.
+// From a file to a scenario: read, override, look up entries of the catalogue, resolve, judge, read the trace.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <deque>
 #include <filesystem>
-#include <functional>
 #include <mutex>
-#include <set>
 #include <tuple>
-#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "models/kernels/engine_kernels.h"
-#include "models/kernels/operator_times.h"
 #include "models/llm/config_import.h"
-#include "models/placement/option_pool.h"
 #include "models/placement/placement_spec.h"
-#include "models/placement/quality_curves.h"
-#include "models/prefetch/prefetch_spec.h"
-#include "models/reuse/importance_signal.h"
 #include "models/schema/error.h"
 #include "models/schema/overrides.h"
-#include "models/schema/spelling.h"
 #include "models/schema/yaml.h"
-#include "models/schemas.h"
 #include "models/workload/trace_overlay.h"
 #include "models/workload/trace_reader.h"
-#include "sim/cache/placement/placement.h"
 #include "sim/routing/router.h"
 #include "sim/scenario/keys_without_effect.h"
 #include "sim/scenario/scenario.h"
 #include "sim/scenario/schemas.h"
-#include "sim/serving/decode_policy.h"
-#include "sim/serving/kv_geometry.h"
-#include "sim/serving/simulation.h"
-#include "sim/serving/step_parts.h"
 #include "sim/systems/systems.h"
 
 namespace kvsim::scenario {
@@ -52,325 +35,12 @@ using schema::Reporter;
 using Requests = std::shared_ptr<const std::vector<models::RequestSpec>>;
 using ScoredPrompts = std::shared_ptr<const std::vector<models::ScoredPrompt>>;
 
-constexpr std::int64_t kAllOffloaded = -1;  // `offloaded: all`
-
-/// A path in a scenario: beside the scenario where that exists, else as it stands.
-std::string beside(const fs::path& folder, const std::string& path) {
-  const fs::path candidate = folder / path;
-  std::error_code ignored;
-  return fs::path(path).is_relative() && fs::exists(candidate, ignored) ? candidate.lexically_normal().string() : path;
-}
-
-models::Catalogue catalogue_with(const std::vector<std::string>& includes, const fs::path& folder) {
-  models::Catalogue catalogue = models::Catalogue::built_in();
-  std::vector<ConfigNode> files;
-  for (const std::string& path : includes) files.push_back(schema::read_yaml_file(beside(folder, path)));
-  if (!files.empty()) catalogue.add(files);
-  return catalogue;
-}
-
-/// A quantiser's ratio follows from its bits; dropping needs a ratio, or a budget; full_kv needs neither.
-double keep_ratio_of(const Scenario& s, const Reporter& report) {
-  if (s.serving.decode.budget) {
-    if (s.keep_ratio) report.fail("decode.budget", "decode.keep_ratio says what is kept: remove one of the keys");
-    return 1.0;
-  }
-  if (!s.compressor || s.compressor->kind != models::CompressionKind::quantisation) {
-    if (!s.keep_ratio && s.compressor) {
-      report.fail("decode", fmt::format("missing key \"keep_ratio\", which compressor {} needs", s.compressor->name));
-    }
-    const auto& sparse = s.serving.decode.sparse;
-    if (!s.keep_ratio && sparse && sparse->selection && !sparse->keep_ratio) {
-      report.fail("decode.sparse",
-                  fmt::format("missing key \"keep_ratio\", which selection {} needs", sparse->selection->name));
-    }
-    return s.keep_ratio.value_or(1.0);
-  }
-  const double ratio = s.compressor->quantised_ratio();
-  if (s.keep_ratio && std::abs(*s.keep_ratio - ratio) > 1e-9) {
-    report.fail("decode.keep_ratio",
-                fmt::format("{} keeps {:.6g} by its bits and groups: remove this key, or choose another compressor",
-                            s.compressor->name, ratio));
-  }
-  return ratio;
-}
-
-/// What is fetched: as the scenario says, else the defaults.
-void complete_prefetch(Scenario& s, const models::Catalogue& catalogue) {
-  models::PrefetchSpec& spec = s.serving.decode.prefetch;
-  spec = s.prefetch.value_or(models::PrefetchSpec{});
-  if (spec.attention.coverage.empty()) {
-    spec.attention = catalogue.attention_profile(models::default_attention_profile);
-  }
-}
-
-models::Granularity usual_granularity(const Scenario& s) {
-  if (s.workload.chunks && s.serving.prefill != serving::PrefillKind::prefix_cache) return models::Granularity::chunks;
-  const bool blocks =
-      s.workload.recorded_prompts() || s.workload.chunks || s.workload.sessions || !s.workload.classes.empty();
-  return blocks ? models::Granularity::blocks : models::Granularity::contexts;
-}
-
-/// What is stored of prompts: as the scenario says, with what it leaves to others.
-void complete_placement(Scenario& s, const models::Catalogue& catalogue, const fs::path& folder,
-                        const Reporter& report) {
-  auto& placement = s.serving.placement;
-  if (!placement) return;
-  using models::Granularity;
-  models::reset_foreign_keys(*placement);
-  models::complete_methods(placement->options, [&](const char* name) { return catalogue.compressor(name); });
-  if (!placement->granularity) placement->granularity = usual_granularity(s);
-  if (s.workload.chunks && placement->granularity == Granularity::contexts) {
-    report.fail("placement.granularity",
-                "prompts made of chunks have no context of their own to store: use chunks where prefill puts them "
-                "together, blocks with prefix_cache");
-  }
-  if (s.workload.recorded_prompts() && placement->granularity == Granularity::contexts) {
-    report.fail("placement.granularity",
-                "requests of a trace share blocks, and nobody knows their contexts: use blocks, or workload.prefixes");
-  }
-  if ((s.workload.sessions || !s.workload.classes.empty()) && placement->granularity == Granularity::contexts) {
-    report.fail("placement.granularity",
-                s.workload.sessions
-                    ? "what the turns of a session share are blocks: use blocks"
-                    : "contexts are of one law of lengths, and classes have laws of their own: use blocks");
-  }
-  const cache::PlacementEntry* policy = cache::find_placement(placement->policy);
-  if (policy && policy->needs_future && s.workload.has_sessions()) {
-    report.fail("placement.policy",
-                fmt::format("{} must know all requests beforehand, and when a session's next turn comes is known when "
-                            "the one before it is over: use lru, or another policy without the future",
-                            policy->name));
-  }
-  if (policy && policy->needs_future && s.workload.endless()) {
-    report.fail(
-        "placement.policy",
-        fmt::format("{} must know all requests beforehand: give workload.requests, or use a trace", policy->name));
-  }
-  const auto& prefixes = s.workload.prefixes;
-  const bool by_context = placement->granularity == Granularity::contexts && prefixes;
-  s.serving.context_sensitivities =
-      by_context ? models::prefix_sensitivities(*prefixes) : models::block_sensitivities({});
-  s.serving.context_datasets.clear();
-  if (by_context) {
-    for (const models::DatasetSpec& dataset : prefixes->datasets) {
-      s.serving.context_datasets.push_back(dataset.name);
-    }
-  }
-  if (placement->quality.source != models::QualitySource::file) return;
-  placement->quality.path = beside(folder, placement->quality.path);
-  const models::QualityFile file = models::QualityFile::read(placement->quality.path);
-  const std::size_t curves = s.serving.context_sensitivities.size();
-  s.serving.context_curves =
-      std::make_shared<const models::QualityTable>(file.curves(curves, models::option_pool(*placement)));
-}
-
-/// KV memory as the scenario states it, and what its engine takes beside it.
-void complete_memory(Scenario& s, const models::Catalogue& catalogue, const Reporter& report) {
-  using serving::StatedKv;
-  serving::ClusterConfig& c = s.serving.cluster;
-  const auto& engine = s.serving.schedule.engine;
-  c.engine_memory =
-      engine && engine->memory ? *engine->memory : *catalogue.engine(models::default_engine_memory).memory;
-  c.stated_kv.reset();
-  for (const auto& [key, unit, amount] : {std::tuple{"kv_tokens", StatedKv::Unit::tokens, s.kv_tokens},
-                                          {"kv_blocks", StatedKv::Unit::blocks, s.kv_blocks},
-                                          {"kv_bytes", StatedKv::Unit::bytes, s.kv_bytes}}) {
-    if (!amount) continue;
-    if (c.stated_kv) {
-      report.fail(fmt::format("cluster.gpu.{}", key),
-                  "states the KV memory, as another key does: give one of kv_tokens, kv_blocks and kv_bytes");
-    }
-    c.stated_kv = StatedKv{unit, *amount};
-  }
-}
-
-/// A library that nobody knows would leave the choice to chance; one of another link may stand.
-void check_collective_library(const serving::ClusterConfig& cluster, const Reporter& report) {
-  std::set<std::string> known{"nccl", "vllm"};
-  for (const models::CollectiveTable& table : cluster.peer_link.collectives) known.insert(table.library);
-  if (known.contains(cluster.profile.collective_library)) return;
-  report.fail("cluster.gpu.profile.collective_library",
-              fmt::format("\"{}\" is no library that link {} has tables of, expected one of {}",
-                          cluster.profile.collective_library, cluster.peer_link.name, fmt::join(known, ", ")));
-}
-
-/// Forms of attention over fp8 KV where the profile has them of bf16 alone: over half the bytes. Such kernels widen
-/// what they read, which took FlashInfer's over prompts 1.29 times as long (issue 3484: RTX PRO 6000, 8,192 tokens).
-void complete_fp8_forms(serving::ServingConfig& c) {
-  constexpr double kWidened = 1.29;
-  models::FittedForms& f = c.cluster.profile.fitted;
-  if (models::kv_format(c.model) != models::NumberFormat::fp8) return;
-  const auto complete = [](auto& forms, double factor) {
-    using Form = typename std::decay_t<decltype(forms)>::value_type;
-    const Form* bf16 = models::form_for(forms, &Form::kv, models::NumberFormat::bf16);
-    if (bf16 == nullptr || models::form_for(forms, &Form::kv, models::NumberFormat::fp8) != nullptr) return;
-    Form fp8 = *bf16;
-    fp8.kv = models::NumberFormat::fp8;
-    if constexpr (std::is_same_v<Form, models::TiledForm>) fp8.efficiency /= factor;
-    fp8.source = {schema::SourceKind::assumption,
-                  "not measured over fp8 KV: as over bf16 with half the bytes; " + bf16->source.reference};
-    forms.push_back(fp8);
-  };
-  complete(f.decode_attention, 1);
-  complete(f.prefill_attention, kWidened);
-  complete(f.mixed_attention, kWidened);
-}
-
-/// The forms of the kernels that the engine runs, in place of the profile's.
-void use_engine_kernels(serving::ServingConfig& c, const models::Catalogue& catalogue) {
-  models::KernelProfile& profile = c.cluster.profile;
-  for (const models::EngineKernels& of : profile.by_engine) {
-    if (of.kernels == profile.engine_kernels) models::use_kernels(catalogue.profile(of.profile), c.model, profile);
-  }
-  complete_fp8_forms(c);
-}
-
-/// Costs of drafting beside kernels, where the profile does not say them: the engine's, else the usual one's.
-void use_draft_costs(serving::ServingConfig& c, const models::Catalogue& catalogue) {
-  auto& drafts = c.cluster.profile.drafts;
-  if (drafts) return;
-  const auto& engine = c.schedule.engine;
-  if (engine && engine->drafts) {
-    drafts = engine->drafts;
-    return;
-  }
-  drafts = catalogue.engine(models::kUsualKernels).drafts;
-  if (!drafts) return;
-  for (schema::Sourced<double>* figure :
-       {&drafts->pass_s, &drafts->vocabulary_s, &drafts->round_s, &drafts->request_s, &drafts->layer_s}) {
-    figure->source = {schema::SourceKind::assumption,
-                      fmt::format("not measured with {}: that of {}, {}", engine ? engine->name : "no engine named",
-                                  models::kUsualKernels, figure->source.reference)};
-  }
-}
-
-/// Attention over what the compressor quantises, where the profile does not say it: as the engine has it of that
-/// compressor, else the usual one, and else of any that nobody measured.
-void use_quantised_kernel(serving::ServingConfig& c, const models::Catalogue& catalogue) {
-  models::KernelProfile& profile = c.cluster.profile;
-  const models::CompressorSpec& compressor = c.decode.compressor;
-  if (profile.quantised || compressor.kind == models::CompressionKind::token_dropping ||
-      serving::profile_times_few_bits(c.cluster, compressor)) {
-    return;
-  }
-  const auto& engine = c.schedule.engine;
-  const bool own = engine && !engine->quantised.empty();
-  const models::EngineSpec usual = catalogue.engine(models::kUsualKernels);
-  const std::vector<models::QuantisedKernel>& kernels = own ? engine->quantised : usual.quantised;
-  for (const models::QuantisedKernel& kernel : kernels) {
-    const bool its = compressor.name == kernel.compressor || compressor.name == kernel.compressor + " (changed)";
-    if (its || (kernel.compressor.empty() && !profile.quantised)) profile.quantised = kernel;
-  }
-  if (own || !profile.quantised) return;
-  for (schema::Sourced<double>* figure :
-       {&profile.quantised->layer_s, &profile.quantised->token_s, &profile.quantised->elements_per_s}) {
-    figure->source = {schema::SourceKind::assumption,
-                      fmt::format("not measured with {}: that of {}, {}", engine ? engine->name : "no engine named",
-                                  models::kUsualKernels, figure->source.reference)};
-  }
-}
-
-/// Whose kernels run: as the scenario says, else as the engine's entry does. Forms that the scenario changes itself
-/// stay as they are.
-void complete_kernels(Scenario& s, const models::Catalogue& catalogue, const Reporter& report) {
-  serving::ServingConfig& c = s.serving;
-  if (c.schedule.engine && !report.node().find_path("cluster.gpu.profile.engine_kernels")) {
-    c.cluster.profile.engine_kernels = c.schedule.engine->kernels;
-  }
-  std::set<std::string> known{"", std::string(models::kUsualKernels)};
-  for (const models::EngineKernels& of : c.cluster.profile.by_engine) known.insert(of.kernels);
-  for (const auto& line : catalogue.list(models::EntryKind::engine)) known.insert(catalogue.engine(line.name).kernels);
-  const std::string& kernels = c.cluster.profile.engine_kernels;
-  if (!known.contains(kernels)) {
-    known.erase("");
-    report.fail("cluster.gpu.profile.engine_kernels",
-                fmt::format("nobody's kernels are called \"{}\"{}", kernels,
-                            schema::suggest(kernels, std::vector<std::string>(known.begin(), known.end()))));
-  }
-  if (!report.node().find_path("cluster.gpu.profile.fitted")) use_engine_kernels(c, catalogue);
-  use_draft_costs(c, catalogue);
-}
-
-/// The mean of a table of rates, where the scenario gives no other; and objectives of classes, for who judges.
-void complete_workload(Scenario& s) {
-  if (auto& arrivals = s.workload.arrivals; arrivals && !(arrivals->rate_per_s > 0)) {
-    arrivals->rate_per_s = arrivals->over_time->mean_rate();
-  }
-  s.serving.classes.clear();
-  for (const ClassInput& of : s.workload.classes) s.serving.classes.push_back({of.requests.name, of.slo});
-}
-
-/// Refuses keys without effect that contradict the rest of the scenario.
-void refuse_contradictions(const Scenario& s, const Reporter& report) {
-  for (const schema::UnreadKey& key : scenario_schema().unread_keys(s)) {
-    const bool written = report.node().find_path(key.path) != nullptr;
-    if (written && key.then == schema::IfWritten::refused) report.fail(key.path, key.why);
-  }
-}
-
-void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& folder, const Reporter& report,
-              const std::function<ScoredPrompts(const std::string&)>& read_prompts, bool judges_machine) {
-  serving::ServingConfig& c = s.serving;
-  const models::GpuSpec& gpu = c.cluster.gpu;
-  c.cluster.profile = s.profile ? *s.profile : catalogue.profile(gpu.profile);
-  if (const auto wrong = catalogue.contradiction(c.cluster.profile)) {
-    report.fail("cluster.gpu.profile." + wrong->key, wrong->message);
-  }
-  c.cluster.host_link = s.host_link ? *s.host_link : catalogue.link(gpu.host_link);
-  c.cluster.peer_link = s.peer_link ? *s.peer_link : catalogue.link(gpu.peer_link);
-  check_collective_library(c.cluster, report);
-  complete_workload(s);
-  refuse_contradictions(s, report);
-  complete_pools(s, report);
-  complete_schedule(s, report);
-  complete_memory(s, catalogue, report);
-  complete_kernels(s, catalogue, report);
-  if (!c.schedule.arrival) {
-    c.schedule.arrival = c.cluster.pools ? serving::ReloadArrival::whole : serving::ReloadArrival::layerwise;
-  }
-  const bool scored = s.reuse.importance.source == models::ImportanceSource::file;
-  if (scored) s.reuse.importance.path = beside(folder, s.reuse.importance.path);
-  complete_placement(s, catalogue, folder, report);
-  complete_reuse(s, catalogue, report);
-  if (scored && s.workload.chunks) {
-    c.scored_prompts = read_prompts(s.reuse.importance.path);
-    check_scored_prompts(s, report);
-  }
-  if (c.cluster.node && c.cluster.node->memory_bytes) {
-    if (report.node().find_path("cluster.host.memory")) {
-      report.fail("cluster.host.memory", "cluster.node.memory says it: remove one of the keys");
-    }
-    serving::share_node_memory(c.cluster);
-  }
-  if (s.compressor) c.decode.compressor = *s.compressor;
-  use_quantised_kernel(c, catalogue);
-  complete_prefetch(s, catalogue);
-  c.decode.keep_ratio = keep_ratio_of(s, report);
-  if (c.decode.offloaded == kAllOffloaded) c.decode.offloaded.reset();
-  if (!c.run.duration_s && s.workload.endless()) {
-    report.fail("run", s.workload.sessions ? "an endless run: give run.duration, or workload.sessions.count"
-                                           : "an endless run: give run.duration, or workload.requests");
-  }
-  if (s.workload.closed && !s.workload.sessions && s.workload.closed->concurrency > c.run.most_in_flight) {
-    report.fail("run.most_in_flight",
-                fmt::format("{} clients of workload.closed are in the system at any time: expected "
-                            "so many or more",
-                            s.workload.closed->concurrency));
-  }
-  if (c.run.duration_s && c.run.warmup_s >= *c.run.duration_s) {
-    report.fail("run.warmup", "must be shorter than run.duration");
-  }
-  if (c.decode.resident > c.schedule.max_requests) {
-    report.fail("decode.resident", "must not exceed schedule.max_requests");
-  }
-  try {
-    systems::check(c);
-  } catch (const serving::ConfigurationError& e) {
-    if (!judges_machine && dynamic_cast<const serving::UnsuitableMachine*>(&e) != nullptr) return;
-    refuse_unworkable(report, e.key(), e.what(), dynamic_cast<const serving::ModelDoesNotFit*>(&e) != nullptr);
-  }
-}
+/// What a profile says of the engine, and another GPU's keeps.
+constexpr std::array kKeysOfEngine{"cluster.gpu.profile.fused", "cluster.gpu.profile.engine_kernels",
+                                   "cluster.gpu.profile.drafts", "cluster.gpu.profile.quantised"};
+/// The same where an engine is named.
+constexpr std::array kLaunchOfEngine{"cluster.gpu.profile.launch.chunks_captured",
+                                     "cluster.gpu.profile.launch.by_requests", "cluster.gpu.profile.launch.kernel"};
 
 /// The node at a path of keys; null where there is none.
 const ConfigNode* at(const ConfigNode& document, std::initializer_list<const char*> path) {
@@ -511,12 +181,14 @@ class ScenarioFile::Sources {
     return value;
   }
 
-  models::Catalogue built_in_with(const ConfigNode& include) const {
-    std::vector<std::string> includes;
+  [[nodiscard]] models::Catalogue built_in_with(const ConfigNode& include) const {
+    models::Catalogue catalogue = models::Catalogue::built_in();
+    std::vector<ConfigNode> files;
     for (const ConfigNode& item : include.items()) {
-      if (item.is_scalar()) includes.push_back(item.text());
+      if (item.is_scalar()) files.push_back(schema::read_yaml_file(beside(folder_, item.text())));
     }
-    return catalogue_with(includes, folder_);
+    if (!files.empty()) catalogue.add(files);
+    return catalogue;
   }
 
   fs::path folder_;
@@ -541,43 +213,54 @@ ScenarioFile ScenarioFile::from_text(std::string_view text, const std::string& n
   return {schema::read_yaml(text, name), "", name, overrides};
 }
 
-Scenario ScenarioFile::load(const std::vector<schema::Assignment>& changes) const {
-  ConfigNode document = document_;
-  for (const schema::Assignment& change : changes) schema::assign(document, change);
-  return load(std::move(document), true);
+ScenarioFile ScenarioFile::with(const std::vector<schema::Assignment>& changes) const {
+  ScenarioFile changed = *this;
+  for (const schema::Assignment& change : changes) schema::assign(changed.document_, change);
+  return changed;
 }
 
-Scenario ScenarioFile::parse() const {
-  return load(document_, false);
-}
-
-ScenarioFile ScenarioFile::for_other_machines() const {
+ScenarioFile ScenarioFile::judged_by(Judged judged) const {
   ScenarioFile file = *this;
-  file.judges_machine_ = false;
+  file.judged_ = judged;
   return file;
 }
 
-Scenario ScenarioFile::load(ConfigNode document, bool whole) const {
-  const auto shared_catalogue = sources_->catalogue(document);
-  const models::Catalogue& catalogue = *shared_catalogue;
+struct ScenarioFile::Parsed {
+  std::shared_ptr<const models::Catalogue> catalogue;
+  ConfigNode document;  ///< with what entries of the catalogue are changed, and what an imported model says
+  Written written;
+};
+
+ScenarioFile::Parsed ScenarioFile::read() const {
+  Parsed parsed{sources_->catalogue(document_), document_, {}};
+  ConfigNode& document = parsed.document;
+  const models::Catalogue& catalogue = *parsed.catalogue;
   give_base(document, catalogue, "cluster.gpu.profile", at(document, {"cluster", "gpu", "profile"}), "profile");
   give_base(document, catalogue, "cluster.gpu.peer_link", at(document, {"cluster", "gpu", "peer_link"}), "peer_link");
   give_base(document, catalogue, "cluster.host.link", at(document, {"cluster", "host", "link"}), "host_link");
   const std::vector<std::string> remarks = import_model_config(document, sources_->folder());
-  const ParseContext context{"", &catalogue};
-  Scenario scenario = scenario_schema().parse(document, context);
-  for (const std::string& remark : remarks) scenario.assumptions.push_back("model: " + remark);
+  parsed.written = scenario_schema().parse(document, {"", &catalogue});
+  for (const std::string& remark : remarks) parsed.written.assumptions.push_back("model: " + remark);
+  if (parsed.written.name.empty()) parsed.written.name = fs::path(name_).stem().string();
+  return parsed;
+}
+
+Written ScenarioFile::parse() const {
+  return read().written;
+}
+
+Scenario ScenarioFile::load(const std::vector<schema::Assignment>& changes) const {
+  if (!changes.empty()) return with(changes).load();
+  Parsed parsed = read();
+  Scenario scenario;
   scenario.file = name_;
-  if (scenario.name.empty()) scenario.name = fs::path(name_).stem().string();
-  scenario.document = std::make_shared<const ConfigNode>(document);
-  if (!whole) return scenario;
-  if (std::string& router = scenario.serving.cluster.router; router.empty()) {
-    router = scenario.workload.has_sessions() ? routing::session_router : routing::default_router;
-  }
-  const Reporter report(document, context);
-  complete(
-      scenario, catalogue, sources_->folder(), report,
-      [this](const std::string& path) { return sources_->scored_prompts(path); }, judges_machine_);
+  scenario.source = std::make_shared<const ScenarioFile>(*this);
+  scenario.catalogue = parsed.catalogue;
+  const ParseContext context{"", parsed.catalogue.get()};
+  const Reporter report(parsed.document, context);
+  resolve(scenario, parsed.written, *parsed.catalogue, sources_->folder(), report,
+          [this](const std::string& path) { return sources_->scored_prompts(path); });
+  judge(scenario, report);
   if (scenario.workload.trace) {
     scenario.trace = sources_->trace(*scenario.workload.trace, scenario.assumptions);
     if (scenario.workload.trace->sessions &&
@@ -593,7 +276,20 @@ Scenario ScenarioFile::load(ConfigNode document, bool whole) const {
                       "none: give workload.sessions or trace.sessions, or use least_loaded");
   }
   check_prefixes(scenario, report);
+  scenario.written = std::make_shared<const Written>(std::move(parsed.written));
+  scenario.document = std::make_shared<const ConfigNode>(std::move(parsed.document));
   return scenario;
+}
+
+void ScenarioFile::judge(const Scenario& scenario, const Reporter& report) const {
+  if (judged_ == Judged::nothing) return;
+  try {
+    systems::check(scenario.serving);
+  } catch (const serving::ConfigurationError& e) {
+    const bool of_machine = dynamic_cast<const serving::UnsuitableMachine*>(&e) != nullptr;
+    if (of_machine && judged_ == Judged::all_but_machine) return;
+    refuse_unworkable(report, e.key(), e.what(), dynamic_cast<const serving::ModelDoesNotFit*>(&e) != nullptr);
+  }
 }
 
 void refuse_unworkable(const Reporter& report, const std::string& key, const std::string& why, bool does_not_fit) {
@@ -612,64 +308,52 @@ Scenario load_scenario_text(std::string_view text, const std::string& name, cons
   return ScenarioFile::from_text(text, name, overrides).load();
 }
 
-models::Catalogue catalogue_of(const Scenario& scenario) {
-  return catalogue_with(scenario.include, fs::path(scenario.file).parent_path());
-}
-
-Scenario on_machine(const Scenario& scenario, const std::string& gpu, std::int64_t tensor_parallel) {
-  if (scenario.serving.cluster.pools) {
-    throw InputError("cluster.pools: another GPU is tried for replicas only: change cluster.gpu itself");
-  }
-  Scenario changed = scenario;
-  serving::ClusterConfig& cluster = changed.serving.cluster;
-  cluster.parallel.tensor = tensor_parallel;
-  serving::share_node_memory(cluster);
-  if (gpu == cluster.gpu.name) return changed;
-  if (cluster.node) cluster.node->usd_per_hour.reset();  // that of a node of other GPUs
-  const models::Catalogue catalogue = catalogue_of(scenario);
-  cluster.gpu = catalogue.gpu(gpu);
-  const models::KernelProfile before = cluster.profile;
-  cluster.profile = catalogue.profile(cluster.gpu.profile);
-  cluster.profile.fused = before.fused;  // these are the engine's
-  cluster.profile.engine_kernels = before.engine_kernels;
-  use_engine_kernels(changed.serving, catalogue);
-  cluster.profile.drafts = before.drafts;
-  cluster.profile.quantised = before.quantised;
-  if (const auto& engine = changed.serving.schedule.engine) {
-    cluster.profile.launch.chunks_captured = before.launch.chunks_captured;
-    cluster.profile.launch.by_requests = before.launch.by_requests;
-    if (engine->kernel_launch_s.value > 0) cluster.profile.launch.kernel_s = before.launch.kernel_s;
-  }
-  cluster.host_link = catalogue.link(cluster.gpu.host_link);
-  cluster.peer_link = catalogue.link(cluster.gpu.peer_link);
-  changed.profile.reset();
-  changed.host_link.reset();
-  changed.peer_link.reset();
+Scenario with(const Scenario& scenario, const std::vector<schema::Assignment>& changes) {
+  Scenario changed = scenario.source->with(changes).unjudged().load();
+  changed.remarks = scenario.remarks;
   return changed;
 }
 
-std::string resolved_yaml(const Scenario& scenario) {
-  Scenario shown = scenario;
-  shown.profile = scenario.serving.cluster.profile;
-  shown.host_link = scenario.serving.cluster.host_link;
-  shown.peer_link = scenario.serving.cluster.peer_link;
-  shown.include.clear();  // what the files said is written out
-  shown.dispatch.reset();
-  shown.prefetch = scenario.serving.decode.prefetch;
-  const auto& pools = scenario.serving.cluster.pools;
-  if (pools) {
-    const serving::DispatchConfig& d = pools->dispatch;
-    shown.dispatch = DispatchInput{d.policy, d.paths, std::nullopt, d.own};
-    if (d.policy == "weighted") shown.dispatch->weights = d.weights;
+Scenario on_machine(const Scenario& scenario, const std::string& gpu, std::int64_t tensor_parallel) {
+  const serving::ClusterConfig& own = scenario.serving.cluster;
+  if (own.pools) {
+    throw InputError("cluster.pools: another GPU is tried for replicas only: change cluster.gpu itself");
   }
+  std::vector<schema::Assignment> changes{{"cluster.gpu.tensor_parallel", std::to_string(tensor_parallel)}};
+  if (gpu == own.gpu.name) return with(scenario, changes);
+  changes.push_back({"cluster.gpu.type", scenario.catalogue->gpu(gpu).name});
+  for (const char* own_key : {"cluster.gpu.profile", "cluster.gpu.peer_link", "cluster.host.link",
+                              "cluster.node.price"}) {  // a node of other GPUs has another price
+    changes.push_back({own_key, std::nullopt});
+  }
+  const auto keep = [&](const char* key) {
+    const ConfigNode* kept = scenario.source->document().find_path(key);
+    if (kept) changes.push_back({key, schema::to_flow_yaml(*kept)});
+  };
+  for (const char* key : kKeysOfEngine) keep(key);
+  if (scenario.serving.schedule.engine) {
+    for (const char* key : kLaunchOfEngine) keep(key);
+  }
+  return with(scenario, changes);
+}
+
+Written written_out(const Scenario& scenario) {
+  Written written = *scenario.written;
+  static_cast<Settings&>(written) = scenario;
+  return written;
+}
+
+std::string resolved_yaml(const Scenario& scenario) {
+  Written shown = written_out(scenario);
+  shown.include.clear();  // what the files said is written out
   ConfigNode document = scenario_schema().dump(shown);
   if (shown.serving.placement) {
     for (const auto& key : models::foreign_keys(shown.serving.placement->policy)) {
       schema::take_away(document, fmt::format("placement.{}", key.key));
     }
   }
-  for (const schema::UnreadKey& key : scenario_schema().unread_keys(scenario)) {
-    const bool written = scenario.document && scenario.document->find_path(key.path) != nullptr;
+  for (const schema::UnreadKey& key : scenario_schema().unread_keys(shown)) {
+    const bool written = scenario.document->find_path(key.path) != nullptr;
     const ConfigNode* shown_there = document.find_path(key.path);
     const bool kept = written || (shown_there && has_default(key.path, *shown_there));
     if (!kept || key.then == schema::IfWritten::refused) schema::take_away(document, key.path);

@@ -9,7 +9,6 @@
 #include "models/schemas.h"
 #include "sim/pools/dispatcher.h"
 #include "sim/scenario/schemas.h"
-#include "sim/serving/schedule_policy.h"
 
 namespace kvsim::scenario {
 
@@ -145,7 +144,6 @@ ObjectSchema<DispatchInput> make_dispatch_schema() {
   s.list("paths", &DispatchInput::paths, ScalarSpec::choice(models::path_words()), Presence::optional,
          "paths that requests may take; by default all that the decode policy has a use for");
   s.object("weights", &DispatchInput::weights, weights_schema(), Presence::optional, "of the policy weighted");
-  s.own_keys(pools::dispatchers(), &DispatchInput::own, &DispatchInput::policy, "dispatch policy");
   s.check([](const DispatchInput& dispatch, const Reporter& report) {
     const bool weighted = dispatch.policy == "weighted";
     if (weighted && !dispatch.weights) {
@@ -210,11 +208,11 @@ const ObjectSchema<DispatchInput>& dispatch_schema() {
   return schema;
 }
 
-void add_pool_rules(ObjectSchema<Scenario>& scenario) {
+void add_pool_rules(ObjectSchema<Written>& scenario) {
   const auto refuse = [&scenario](const std::string& key, const std::string& instead) {
     scenario.unread(
         {key},
-        [instead](const Scenario& s) {
+        [instead](const Written& s) {
           return s.serving.cluster.pools ? fmt::format("not with cluster.pools: {}", instead) : "";
         },
         schema::IfWritten::refused);
@@ -227,13 +225,13 @@ void add_pool_rules(ObjectSchema<Scenario>& scenario) {
   }
   scenario.unread(
       {"dispatch"},
-      [](const Scenario& s) {
+      [](const Written& s) {
         return s.serving.cluster.pools ? "" : "belongs to cluster.pools, and there are none: remove this key";
       },
       schema::IfWritten::refused);
 }
 
-void complete_pools(Scenario& s, const Reporter& report) {
+void complete_pools(Scenario& s, Written& written, const Reporter& report) {
   auto& pools = s.serving.cluster.pools;
   if (!pools) return;
   for (std::size_t i = 0; i < s.serving.cluster.storage.size(); ++i) {
@@ -248,8 +246,9 @@ void complete_pools(Scenario& s, const Reporter& report) {
                             "dispatch.policy for which requests draft",
                             schedule));
   }
-  const DispatchInput given = s.dispatch.value_or(DispatchInput{});
-  pools->dispatch = {given.policy, given.paths, given.weights.value_or(PathWeights{}), given.own};
+  if (!written.dispatch) written.dispatch.emplace();
+  pools->dispatch = {written.dispatch->policy, written.dispatch->paths,
+                     written.dispatch->weights.value_or(PathWeights{}), written.dispatch->own};
 }
 
 }  // namespace kvsim::scenario

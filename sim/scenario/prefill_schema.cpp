@@ -18,16 +18,6 @@ namespace {
 
 using models::ImportanceSignals;
 using models::SpanRules;
-using schema::boolean;
-using schema::choice;
-using schema::integer;
-using schema::number;
-using schema::ObjectSchema;
-using schema::Presence;
-using schema::Reporter;
-using schema::text;
-using schema::time;
-using schema::tokens;
 using serving::PrefillKind;
 
 constexpr const char* kSmallModel = "llama-3.2-1b";
@@ -36,11 +26,6 @@ constexpr std::array<const char*, 3> kTasks{"samsum", "musique", "hotpotqa"};
 constexpr std::array<const char*, 7> kChunkKeys{"prefill.rho",   "prefill.link_tokens", "prefill.attention",
                                                 "prefill.spans", "prefill.speculative", "prefill.importance",
                                                 "workload.tasks"};
-
-#define KVSIM_MEMBER(path)   \
-  [](auto& whole) -> auto& { \
-    return whole.path;       \
-  }
 
 ObjectSchema<SpanRules> spans_schema() {
   using S = SpanRules;
@@ -62,9 +47,9 @@ ObjectSchema<SpanRules> spans_schema() {
   return s;
 }
 
-ObjectSchema<Scenario> speculative_schema() {
-  ObjectSchema<Scenario> s("speculative", "The small model that says which tokens matter, and where it runs.");
-  s.reference("model", &Scenario::speculative_model, "model", models::llm_schema(), Presence::optional,
+ObjectSchema<Written> speculative_schema() {
+  ObjectSchema<Written> s("speculative", "The small model that says which tokens matter, and where it runs.");
+  s.reference("model", KVSIM_MEMBER(reuse.speculative.model), "model", models::llm_schema(), Presence::optional,
               "which model; left out: llama-3.2-1b");
   s.optional("gpus", KVSIM_MEMBER(reuse.speculative.gpus), integer().non_negative().at_most(1000),
              "GPUs of its own for each replica, of the same kind, one prompt at a "
@@ -75,7 +60,7 @@ ObjectSchema<Scenario> speculative_schema() {
              "its tokens end elsewhere: what is selected is aligned by characters, and covers more");
   s.optional("align_time", KVSIM_MEMBER(reuse.speculative.align_s_per_token), time().non_negative(),
              "CPU time per prompt token to find spans and align them");
-  s.check([](const Scenario& x, const Reporter& report) {
+  s.check([](const Written& x, const Reporter& report) {
     const models::SpeculativeSpec& small = x.reuse.speculative;
     if (small.tokens_ratio != 1 && !small.own_tokenizer) {
       report.fail("tokens_ratio", "belongs to a tokenizer of its own: add own_tokenizer: true, or remove this key");
@@ -132,8 +117,8 @@ models::ReuseMethod method_of(PrefillKind prefill) {
 
 }  // namespace
 
-ObjectSchema<Scenario> prefill_schema() {
-  ObjectSchema<Scenario> s("prefill", "How a prompt's KV comes to exist on the GPU.");
+ObjectSchema<Written> prefill_schema() {
+  ObjectSchema<Written> s("prefill", "How a prompt's KV comes to exist on the GPU.");
   s.shorthand("policy");
   s.optional(
       "policy", KVSIM_MEMBER(serving.prefill),
@@ -165,26 +150,22 @@ ObjectSchema<Scenario> prefill_schema() {
                   {"causal", models::RowAttention::causal, "what comes before it, the rest being passed over"}}),
              "what a token that is computed again takes the time to attend to");
   s.object("spans", KVSIM_MEMBER(reuse.spans), spans_schema(), Presence::optional, "selective: whole spans of tokens");
-  s.object(
-      "speculative", [](auto& x) -> auto& { return x; }, speculative_schema(), Presence::optional,
-      "selective: who selects");
+  s.object("speculative", kItself, speculative_schema(), Presence::optional, "selective: who selects");
   s.object("importance", KVSIM_MEMBER(reuse.importance), importance_schema(), Presence::optional, "selective: by what");
   return s;
 }
 
-#undef KVSIM_MEMBER
-
-void add_chunk_rules(ObjectSchema<Scenario>& scenario) {
+void add_chunk_rules(ObjectSchema<Written>& scenario) {
   for (const char* key : kChunkKeys) {
     scenario.unread(
         {key},
-        [](const Scenario& s) {
+        [](const Written& s) {
           return s.workload.chunks ? "" : "belongs to prompts made of chunks: give workload.chunks";
         },
         schema::IfWritten::refused);
   }
   const auto under = [](std::initializer_list<PrefillKind> kinds, const char* names) {
-    return [kinds = std::vector<PrefillKind>(kinds), names](const Scenario& s) {
+    return [kinds = std::vector<PrefillKind>(kinds), names](const Written& s) {
       const bool read = std::find(kinds.begin(), kinds.end(), s.serving.prefill) != kinds.end();
       return read || !s.workload.chunks ? "" : fmt::format("belongs to prefill.policy {}: use that", names);
     };
@@ -195,24 +176,6 @@ void add_chunk_rules(ObjectSchema<Scenario>& scenario) {
                                                "selective, cacheblend or epic"));
   scenario.unread({"prefill.spans", "prefill.speculative", "prefill.importance"},
                   under({PrefillKind::selective}, "selective"));
-}
-
-void set_prefill(Scenario& s, PrefillKind prefill) {
-  serving::ServingConfig& c = s.serving;
-  c.prefill = prefill;
-  c.reuse.reset();
-  c.cluster.scorer_gpus = 0;
-  if (s.chunk_placement) {
-    c.placement = s.chunk_placement;
-    c.placement->granularity = asks_for_chunks(s) ? models::Granularity::chunks : models::Granularity::blocks;
-  }
-  // What reuse is compared with stores nothing: a comparison or a sweep need not take the tiers away.
-  if (prefill == PrefillKind::recompute) c.placement.reset();
-  if (!asks_for_chunks(s)) return;
-  c.reuse = s.reuse;
-  c.reuse->method = method_of(prefill);
-  c.reuse->speculative.model = s.speculative_model.value_or(models::LlmSpec{});
-  if (prefill == PrefillKind::selective) c.cluster.scorer_gpus = s.reuse.speculative.gpus;
 }
 
 void check_scored_prompts(const Scenario& s, const Reporter& report) {
@@ -228,7 +191,7 @@ void check_scored_prompts(const Scenario& s, const Reporter& report) {
   }
 }
 
-void complete_reuse(Scenario& s, const models::Catalogue& catalogue, const Reporter& report) {
+void complete_reuse(Scenario& s, Written& written, const models::Catalogue& catalogue, const Reporter& report) {
   const auto& chunks = s.workload.chunks;
   if (!chunks) {
     if (s.serving.placement && s.serving.placement->preload) {
@@ -260,14 +223,23 @@ void complete_reuse(Scenario& s, const models::Catalogue& catalogue, const Repor
                                              ? "this prefill policy puts prompts together from chunks: use chunks"
                                              : "a prefix is a chain, and chunks are no part of one: use blocks");
   }
-  if (!s.speculative_model) s.speculative_model = catalogue.model(kSmallModel);
+  models::ReuseSpec& reuse = written.reuse;
+  if (!report.node().find_path("prefill.speculative.model")) reuse.speculative.model = catalogue.model(kSmallModel);
   if (s.workload.tasks.empty()) {
     for (const char* name : kTasks) s.workload.tasks.push_back(catalogue.rag_task(name));
   }
-  s.serving.tasks = s.workload.tasks;
-  s.serving.chunks = chunks;
-  s.chunk_placement = s.serving.placement;
-  set_prefill(s, s.serving.prefill);
+  serving::ServingConfig& c = s.serving;
+  c.tasks = s.workload.tasks;
+  c.chunks = chunks;
+  if (c.placement) {
+    c.placement->granularity = asks_for_chunks(s) ? models::Granularity::chunks : models::Granularity::blocks;
+  }
+  // What reuse is compared with stores nothing: a comparison or a sweep need not take the tiers away.
+  if (recomputes) c.placement.reset();
+  if (!asks_for_chunks(s)) return;
+  c.reuse = reuse;
+  c.reuse->method = method_of(c.prefill);
+  if (c.prefill == PrefillKind::selective) c.cluster.scorer_gpus = reuse.speculative.gpus;
 }
 
 namespace {

@@ -95,7 +95,8 @@ struct DispatchInput {
   schema::OwnKeys own{};               ///< of the policy
 };
 
-struct Scenario {
+/// The parts that a scenario has as written and as resolved.
+struct Settings {
   std::string name;
   std::string description;
   std::vector<std::string> assumptions;  ///< what the author took for granted, repeated in every result
@@ -103,32 +104,41 @@ struct Scenario {
   serving::ServingConfig serving;
   WorkloadConfig workload;
   std::int64_t replications = 1;  ///< runs with seeds seed, seed + 1, ...
+};
 
-  // As given; serving holds what follows from them.
-  std::optional<models::KernelProfile> profile;
-  std::optional<models::LinkSpec> host_link;
-  std::optional<models::LinkSpec> peer_link;
+/// A scenario as it is written: keys that are left out have their defaults, names of the catalogue their entries. What
+/// follows from several keys is not worked out; `serving` has none of the values that are stated below.
+struct Written : Settings {
   std::optional<std::int64_t> kv_tokens;  ///< one of three ways to state KV memory (serving::StatedKv)
   std::optional<std::int64_t> kv_blocks;
   std::optional<std::int64_t> kv_bytes;
   std::optional<models::CompressorSpec> compressor;
   std::optional<double> keep_ratio;
-  std::optional<models::PrefetchSpec> prefetch;
   std::optional<DispatchInput> dispatch;
   models::ReuseSpec reuse;
-  std::optional<models::LlmSpec> speculative_model;
-  std::optional<models::PlacementSpec>
-      chunk_placement;  ///< of prompts made of chunks, if the prefill policy stored them
+};
 
+class ScenarioFile;
+
+/// A scenario that can be simulated: `serving` and `workload` follow from what was written, by ScenarioFile::load
+/// alone.
+struct Scenario : Settings {
   std::string file;                                    ///< where it was read from
   std::shared_ptr<const schema::ConfigNode> document;  ///< as written, with what options changed; null: not read
+  std::shared_ptr<const Written> written;              ///< what the document says, with what resolving completes of it
+  std::shared_ptr<const ScenarioFile> source;          ///< the document before entries were looked up
+  std::shared_ptr<const models::Catalogue> catalogue;  ///< the built-in one, and what its `include` files add
   std::vector<std::string> remarks;                    ///< on keys of its file that have no effect, in words
   /// The requests of workload.trace; of arrivals_only with the prompts and outputs that run.seed draws.
   std::shared_ptr<const std::vector<models::RequestSpec>> trace;
 };
 
-/// The field table of a scenario.
-const schema::ObjectSchema<Scenario>& scenario_schema();
+/// The field table of a scenario as it is written.
+const schema::ObjectSchema<Written>& scenario_schema();
+
+/// The scenario as it would be written with all that follows from what was written. Its rules say which keys nothing
+/// reads.
+Written written_out(const Scenario& scenario);
 
 /// Reads, overrides (`a.b.c=v` each), resolves and checks a scenario, its trace included. Throws schema::InputError
 /// with file, line and column, UnworkableScenario where only the whole is wrong.
@@ -165,48 +175,55 @@ class ScenarioFile {
   static ScenarioFile from_text(std::string_view text, const std::string& name,
                                 const std::vector<std::string>& overrides = {});
 
+  /// The file with these changes. Throws schema::InputError where a path leads nowhere.
+  [[nodiscard]] ScenarioFile with(const std::vector<schema::Assignment>& changes) const;
+
   /// The scenario with these changes, resolved and checked. Throws schema::InputError, of which UnworkableScenario.
   [[nodiscard]] Scenario load(const std::vector<schema::Assignment>& changes = {}) const;
 
   /// The scenario as it is written: every key read and known, and neither how they go together checked nor the trace
   /// read. Throws schema::InputError for what no other key can put right: misspelt keys, values of the wrong kind.
-  [[nodiscard]] Scenario parse() const;
+  [[nodiscard]] Written parse() const;
 
   /// The file for machines that are chosen afterwards (on_machine): its own is not judged, so that neither a model
   /// which does not fit it nor its number of GPUs is a reason to refuse the scenario.
-  [[nodiscard]] ScenarioFile for_other_machines() const;
+  [[nodiscard]] ScenarioFile for_other_machines() const { return judged_by(Judged::all_but_machine); }
+
+  /// The file for combinations that are judged afterwards (systems::check).
+  [[nodiscard]] ScenarioFile unjudged() const { return judged_by(Judged::nothing); }
 
   /// The document as it is written, with the overrides.
   [[nodiscard]] const schema::ConfigNode& document() const { return document_; }
 
  private:
-  class Sources;                                                 ///< what variants share
-  Scenario load(schema::ConfigNode document, bool whole) const;  ///< not whole: parsed alone
+  class Sources;  ///< what variants share
+  enum class Judged : std::uint8_t { all, all_but_machine, nothing };
+  struct Parsed;
   ScenarioFile(schema::ConfigNode document, const std::string& folder, std::string name,
                const std::vector<std::string>& overrides);
+  [[nodiscard]] ScenarioFile judged_by(Judged judged) const;
+  [[nodiscard]] Parsed read() const;
+  void judge(const Scenario& scenario, const schema::Reporter& report) const;
 
   std::string name_;
   schema::ConfigNode document_;
   std::shared_ptr<Sources> sources_;
-  bool judges_machine_ = true;
+  Judged judged_ = Judged::all;
 };
 
 /// The scenario as kvsim understood it: every default written out, every catalogue entry that is read resolved, as
 /// YAML.
 std::string resolved_yaml(const Scenario& scenario);
 
-/// The catalogue that the scenario's names were looked up in: the built-in one and what its `include` files add. Throws
-/// schema::InputError where those cannot be read any more.
-models::Catalogue catalogue_of(const Scenario& scenario);
+/// The scenario with changes of what was written, resolved anew; `serving` and `workload` as they were changed since
+/// are lost. What goes together is not checked (systems::check). Throws schema::InputError.
+Scenario with(const Scenario& scenario, const std::vector<schema::Assignment>& changes);
 
-/// The scenario with another GPU of the catalogue (what its `include` files add counts) and this many GPUs per replica.
-/// Another GPU brings its own kernel profile and links; the scenario's own keeps what the scenario gave it. Throws
-/// schema::InputError for an unknown name, and for a scenario with pools. Whether the model fits is not checked
-/// (systems::check).
+/// The scenario with another GPU of the catalogue (what its `include` files add counts) and this many GPUs per replica:
+/// changes of what was written, as in `with`. Another GPU brings its own kernel profile and links, and the scenario's
+/// own keeps what the scenario gave it; what is of the engine is kept on both. Throws schema::InputError for an unknown
+/// name, and for a scenario with pools. Whether the model fits is not checked (systems::check).
 Scenario on_machine(const Scenario& scenario, const std::string& gpu, std::int64_t tensor_parallel);
-
-/// Puts a scenario whose prompts are made of chunks under another prefill policy. What goes together is not checked.
-void set_prefill(Scenario& scenario, serving::PrefillKind prefill);
 
 /// Whether requests say which blocks of their prompts they share, without which a prefix cache never hits. The
 /// scenario's trace has been read.

@@ -86,29 +86,29 @@ ObjectSchema<serving::ScheduleConfig> schedule_schema() {
   return s;
 }
 
-void add_schedule_rules(ObjectSchema<Scenario>& scenario) {
-  scenario.unread({"schedule.window"}, [](const Scenario& s) {
+void add_schedule_rules(ObjectSchema<Written>& scenario) {
+  scenario.unread({"schedule.window"}, [](const Written& s) {
     const auto& pools = s.serving.cluster.pools;
     const std::string& policy = s.serving.schedule.policy;
     return policy == "staggered" || (pools && pools->dispatch.policy == "admit")
                ? ""
                : fmt::format("schedule policy {} does not look ahead: use staggered", policy);
   });
-  scenario.unread({"schedule.arrival"}, [](const Scenario& s) {
+  scenario.unread({"schedule.arrival"}, [](const Written& s) {
     const serving::DecodePolicy decode = serving::configured_policy(s.serving);
     if (decode.verifies && !decode.keeps_full && !decode.as_found()) return std::string();
     return fmt::format("decode policy {} reloads nothing that a verification waits for", decode.name);
   });
-  scenario.unread({"schedule.blocking_loads"}, [](const Scenario& s) {
+  scenario.unread({"schedule.blocking_loads"}, [](const Written& s) {
     return s.serving.prefill == serving::PrefillKind::recompute
                ? "prompts are computed, not loaded: use prefill: stored"
                : "";
   });
-  scenario.unread({"schedule.batch_wait.tokens", "schedule.batch_wait.requests"}, [](const Scenario& s) {
+  scenario.unread({"schedule.batch_wait.tokens", "schedule.batch_wait.requests"}, [](const Written& s) {
     return s.serving.schedule.batch_wait.iterations > 0 ? ""
                                                         : "nobody is held back: give schedule.batch_wait.iterations";
   });
-  scenario.unread({"schedule.preempted"}, [](const Scenario& s) {
+  scenario.unread({"schedule.preempted"}, [](const Written& s) {
     return s.serving.schedule.reserves_output() ? "with reserve: prompt_and_output nobody is preempted" : "";
   });
 }

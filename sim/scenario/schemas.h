@@ -1,6 +1,9 @@
 // The words of a registry for a field of a table. Internal to the scenario's field tables.
 #pragma once
 
+#include <filesystem>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +15,38 @@
 #include "sim/serving/config.h"
 
 namespace kvsim::scenario {
+
+using schema::boolean;
+using schema::bytes;
+using schema::choice;
+using schema::integer;
+using schema::number;
+using schema::ObjectSchema;
+using schema::one_of;
+using schema::Presence;
+using schema::Reporter;
+using schema::text;
+using schema::time;
+using schema::tokens;
+
+/// A member of what a field table describes, or of a part of it.
+#define KVSIM_MEMBER(path)   \
+  [](auto& whole) -> auto& { \
+    return whole.path;       \
+  }
+
+/// The fields of a nested map are members of the object itself.
+inline constexpr auto kItself = [](auto& whole) -> auto& {
+  return whole;
+};
+
+/// Reports what problem_with(T) finds at this key; empty: at the object.
+template <class T>
+void refuse_problems(schema::ObjectSchema<T>& s, const char* key = "") {
+  s.check([key](const T& value, const schema::Reporter& report) {
+    if (const std::string problem = problem_with(value); !problem.empty()) report.fail(key, problem);
+  });
+}
 
 /// The words of a registry whose entries have a name and a description.
 template <class Registry>
@@ -39,18 +74,18 @@ const schema::ObjectSchema<serving::PoolsConfig>& pools_schema();
 const schema::ObjectSchema<DispatchInput>& dispatch_schema();
 
 /// Adds what has no effect in a scenario with pools to the scenario's field table.
-void add_pool_rules(schema::ObjectSchema<Scenario>& scenario);
+void add_pool_rules(schema::ObjectSchema<Written>& scenario);
 
 /// The dispatch of the pools, from what the scenario says of it. Refuses what a scenario with pools must not say;
 /// `report` is the whole document's.
-void complete_pools(Scenario& s, const schema::Reporter& report);
+void complete_pools(Scenario& s, Written& written, const schema::Reporter& report);
 
 // The field table of schedule, and what follows from it.
 
 schema::ObjectSchema<serving::ScheduleConfig> schedule_schema();
 
 /// Adds which keys of schedule have no effect under which policies to the scenario's field table.
-void add_schedule_rules(schema::ObjectSchema<Scenario>& scenario);
+void add_schedule_rules(schema::ObjectSchema<Written>& scenario);
 
 /// What the schedule's engine says, if it has one, of keys that the scenario leaves out; `report` is the whole
 /// document's.
@@ -58,14 +93,14 @@ void complete_schedule(Scenario& s, const schema::Reporter& report);
 
 // The field table of prefill, and what follows from it. Internal to the scenario.
 
-schema::ObjectSchema<Scenario> prefill_schema();
+schema::ObjectSchema<Written> prefill_schema();
 
 /// The reuse of chunks, from what the scenario says of it and its policy. Refuses what says something of chunks where
 /// prompts are not made of them; `report` is the whole document's.
-void complete_reuse(Scenario& s, const models::Catalogue& catalogue, const schema::Reporter& report);
+void complete_reuse(Scenario& s, Written& written, const models::Catalogue& catalogue, const schema::Reporter& report);
 
 /// Adds what has no effect where prompts are not made of chunks, or not put together, to the scenario's field table.
-void add_chunk_rules(schema::ObjectSchema<Scenario>& scenario);
+void add_chunk_rules(schema::ObjectSchema<Written>& scenario);
 
 /// Refuses scored prompts that are not as long as the chunks of the workload's; `report` as above.
 void check_scored_prompts(const Scenario& s, const schema::Reporter& report);
@@ -76,6 +111,24 @@ void check_scored_prompts(const Scenario& s, const schema::Reporter& report);
 
 /// A prefix cache needs requests that say what they share. Asked once the trace has been read.
 void check_prefixes(const Scenario& s, const schema::Reporter& report);
+
+/// A path in a scenario: beside the scenario where that exists, else as it stands.
+std::string beside(const std::filesystem::path& folder, const std::string& path);
+
+using ReadPrompts = std::function<std::shared_ptr<const std::vector<models::ScoredPrompt>>(const std::string& path)>;
+
+/// What is written becomes a scenario without its trace, and catalogue entries that it takes for granted are added to
+/// what is written. Refuses values that contradict each other; `report` is the whole document's.
+void resolve(Scenario& scenario, Written& written, const models::Catalogue& catalogue,
+             const std::filesystem::path& folder, const schema::Reporter& report, const ReadPrompts& read_prompts);
+
+// The field tables of cluster, workload, its trace, and decode.
+
+schema::ObjectSchema<Written> cluster_schema();
+schema::ObjectSchema<WorkloadConfig> workload_schema();
+schema::ObjectSchema<TraceInput> trace_schema();
+schema::ObjectSchema<serving::SloConfig> slo_schema();
+schema::ObjectSchema<Written> decode_schema();
 
 // How tiers of storage below host memory are written (cluster.storage).
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "planner/experiment.h"
+#include "planner/planned_dispatch.h"
 #include "planner/policy_words.h"
 #include "sim/scenario/scenario.h"
 
@@ -32,7 +33,8 @@ scenario::Scenario scenario_of(const Load& load, bool stretches) {
   settings.emplace_back(stretches ? "run.stretches=true" : "run.stretches=false");
   const scenario::ScenarioFile file(
       KVSIM_SOURCE_DIR + (load.file.empty() ? "/tests/bench/chat.yaml" : "/scenarios/" + load.file), settings);
-  return load.policy.empty() ? file.load() : planner::with_policy(file, load.policy);
+  return planner::with_best_planned_weights(load.policy.empty() ? file.load()
+                                                                : planner::with_policy(file, load.policy));
 }
 
 struct Run {

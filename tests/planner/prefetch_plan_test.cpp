@@ -176,7 +176,6 @@ TEST(PrefetchPlan, WhereNothingFitsItSaysSo) {
 
 TEST(PrefetchPlan, FullOffloadNeedsNoQuantiser) {
   scenario::Scenario s = fetching({"decode.policy=full_offload"});
-  s.compressor.reset();
   s.serving.decode.compressor = {};
   const PrefetchPlan plan = plan_prefetch(s);
   EXPECT_TRUE(plan.own.problem.empty());

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "planner/experiment.h"
+#include "planner/policy_words.h"
 #include "tests/planner/reuse_scenario.h"
 
 namespace kvsim::planner::KVSIM_FILE {
@@ -99,8 +100,7 @@ void compare_all(double hit_rate, int signals, double most) {
       const scenario::Scenario s = testing::one_prompt(sets);
       for (const PromptMethod method : prompt_methods()) {
         if (method == PromptMethod::load || (signals > 1 && method != PromptMethod::selective)) continue;
-        scenario::Scenario one = s;
-        scenario::set_prefill(one, FirstTokenModel(s, method).config().prefill);
+        const auto one = scenario::with(s, prefill_changes(FirstTokenModel(s, method).config().prefill));
         worst.add(fmt::format("{}, {}, {}", machine, prompt, name_of(method)), planned_s(s, method, hit_rate),
                   simulated_s(one), most);
       }
@@ -130,8 +130,7 @@ TEST(ReuseFirstToken, WithSomeChunksStoredItIsAsSimulated) {
       const scenario::Scenario s = testing::one_prompt({gpus, fmt::format("cluster.host.memory={:.0f} B", bytes)});
       for (const PromptMethod method : prompt_methods()) {
         if (!blends(method)) continue;
-        scenario::Scenario one = s;
-        scenario::set_prefill(one, FirstTokenModel(s, method).config().prefill);
+        const auto one = scenario::with(s, prefill_changes(FirstTokenModel(s, method).config().prefill));
         worst.add(fmt::format("{} of 10 stored, {}, {}", stored, gpus, name_of(method)),
                   planned_s(s, method, stored / 10.0), simulated_s(one));
       }
@@ -179,8 +178,7 @@ TEST(ReuseFirstToken, ATierBelowHostMemoryIsAsSimulated) {
         testing::one_prompt({"cluster.host.memory=0 B", fmt::format("cluster.storage=[{}]", storage)});
     for (const PromptMethod method : prompt_methods()) {
       if (!blends(method)) continue;
-      scenario::Scenario one = s;
-      scenario::set_prefill(one, FirstTokenModel(s, method).config().prefill);
+      const auto one = scenario::with(s, prefill_changes(FirstTokenModel(s, method).config().prefill));
       const FirstToken planned = FirstTokenModel(s, method).at(shape_of(s), 1);
       worst.add(fmt::format("{}, {}", storage, name_of(method)), planned.ttft_s(load_path(s.serving, "ssd")),
                 simulated_s(one));

@@ -156,7 +156,7 @@ std::ostream& operator<<(std::ostream& out, const KeyRow& row) {
 }
 
 std::string why_unread(const scenario::Scenario& scenario, const std::string& key) {
-  for (const schema::UnreadKey& rule : scenario::scenario_schema().unread_keys(scenario)) {
+  for (const schema::UnreadKey& rule : scenario::scenario_schema().unread_keys(written_out(scenario))) {
     const bool below = key.starts_with(rule.path) && key.find_first_of(".[", rule.path.size()) == rule.path.size();
     if (key == rule.path || below) return rule.why;
   }

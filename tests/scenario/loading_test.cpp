@@ -277,6 +277,40 @@ TEST(Trace, IsLookedForBesideTheScenarioThenInTheWorkingDirectory) {
   EXPECT_EQ(requests(), 2U);
 }
 
+// One loader resolves all of these: a machine that is tried is the scenario as it would be written for it.
+TEST(OnMachine, IsTheScenarioAsWrittenForThatGpu) {
+  const auto s = small_scenario({"schedule.engine=trtllm", "cluster.gpu.profile.fused.norms=false",
+                                 "cluster.gpu.profile.launch.kernel=1 us", "cluster.node={gpus: 8, price: 20 USD/h}",
+                                 "cluster.gpu.profile.fitted.elementwise.t0=9 us", "cluster.host.link=pcie3-x16"});
+  const auto written = small_scenario({"schedule.engine=trtllm", "cluster.node={gpus: 8}", "cluster.gpu.type=h200",
+                                       "cluster.gpu.tensor_parallel=2", "cluster.gpu.profile.fused.norms=false",
+                                       "cluster.gpu.profile.launch.kernel=1 us"});
+  EXPECT_EQ(resolved_yaml(on_machine(s, "h200", 2)), resolved_yaml(written));
+  EXPECT_EQ(resolved_yaml(on_machine(s, s.serving.cluster.gpu.name, 1)), resolved_yaml(s));
+  EXPECT_THROW((void)on_machine(s, "h1000", 1), schema::InputError);
+}
+
+TEST(OnMachine, GetsTheQuantisedKernelOfItsOwnProfile) {
+  const auto s =
+      small_scenario({"prefill=recompute", "schedule={policy: fcfs, engine: vllm}",
+                      "decode={policy: lossy, compressor: kivi-2bit}", "cluster.gpu.profile=a6000-pytorch-eager"});
+  EXPECT_FALSE(s.serving.cluster.profile.quantised) << "measured with that profile";
+  EXPECT_TRUE(on_machine(s, "h200", 1).serving.cluster.profile.quantised);
+}
+
+TEST(With, ResolvesWhatIsWrittenAnewAndKeepsRemarks) {
+  auto s = small_scenario({"decode.keep_ratio=0.5"});
+  s.remarks = {"a remark"};
+  const auto changed = scenario::with(s, {{"decode.keep_ratio", "0.3"}, {"run.seed", "7"}});
+  EXPECT_EQ(changed.serving.decode.keep_ratio, 0.3);
+  EXPECT_EQ(changed.serving.run.seed, 7U);
+  EXPECT_EQ(changed.remarks, s.remarks);
+  EXPECT_EQ(resolved_yaml(changed), resolved_yaml(small_scenario({"decode.keep_ratio=0.3", "run.seed=7"})));
+  EXPECT_EQ(resolved_yaml(scenario::with(changed, {{"run.seed", "1"}})),
+            resolved_yaml(small_scenario({"decode.keep_ratio=0.3", "run.seed=1"})))
+      << "changes add up";
+}
+
 TEST(Nodes, ShareTheirMemoryAmongTheReplicasOnThem) {
   const Sets node{"cluster.host={link: pcie5-x16}", "cluster.node={gpus: 8, memory: 800 GB, price: 20 USD/h}"};
   const auto s = small_scenario(node);

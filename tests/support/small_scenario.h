@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "planner/experiment.h"
+#include "planner/planned_dispatch.h"
 #include "sim/scenario/scenario.h"
 #include "tests/support/sets.h"
 
@@ -60,7 +61,7 @@ inline std::string small_refusal(const std::vector<std::string>& overrides) {
 }
 
 inline serving::Measurements measure(const scenario::Scenario& scenario) {
-  return planner::run_experiment(scenario).measured;
+  return planner::run_experiment(planner::with_best_planned_weights(scenario)).measured;
 }
 
 inline serving::Measurements measure_with(const std::vector<std::string>& overrides) {

@@ -15,23 +15,21 @@ using schema::InputError;
 
 }  // namespace
 
-void apply_objective(serving::SloConfig& slo, const std::string& assignment) {
+schema::Assignment objective_from_user(const std::string& assignment) {
   const std::size_t equals = assignment.find('=');
   if (equals == std::string::npos) {
     throw InputError(fmt::format("--slo {}: expected an objective and its limit such as ttft_p99=2s", assignment));
   }
   const std::string name = assignment.substr(0, equals);
   const std::vector<std::string> names = objective_names();
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) {
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
     throw InputError(
         fmt::format("--slo {}: unknown objective \"{}\"; expected {}", assignment, name, serving::expected_slo_keys()));
   }
   try {
-    const double limit = schema::parse_time(assignment.substr(equals + 1));
-    if (!(limit > 0)) throw schema::UnitError("a limit must be above 0 s");
-    const auto number = static_cast<std::size_t>(found - names.begin());
-    slo.limits_s.at(number / serving::kSloPercentiles.size()).at(number % serving::kSloPercentiles.size()) = limit;
+    const std::string limit = assignment.substr(equals + 1);
+    if (!(schema::parse_time(limit) > 0)) throw schema::UnitError("a limit must be above 0 s");
+    return {"slo." + name, limit, schema::Origin("--slo " + assignment)};
   } catch (const schema::UnitError& e) {
     throw InputError(fmt::format("--slo {}: {}", assignment, e.what()));
   }

@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "models/schema/overrides.h"
 #include "planner/capacity/machine_choice.h"
-#include "sim/serving/config.h"
 
 namespace kvsim::cli {
 
-/// Applies `--slo ttft_p99=2s` to the objectives. Throws schema::InputError for unknown names (with the nearest) and
+/// What `--slo ttft_p99=2s` changes of a scenario. Throws schema::InputError for unknown names (with the nearest) and
 /// for times that are none.
-void apply_objective(serving::SloConfig& slo, const std::string& assignment);
+schema::Assignment objective_from_user(const std::string& assignment);
 
 /// The names that it knows.
 std::vector<std::string> objective_names();

@@ -15,6 +15,7 @@
 
 #include "models/schema/error.h"
 #include "planner/parallel.h"
+#include "planner/planned_dispatch.h"
 #include "sim/scenario/keys_without_effect.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
@@ -115,7 +116,8 @@ class Experiments {
       return !stop_ && !interrupted();
     };
     try {
-      results_[i] = planner::run_experiment(planned.scenario, options);
+      const auto go_on = [&options] { return options.progress(0, 0); };
+      results_[i] = planner::run_experiment(planner::with_best_planned_weights(planned.scenario, go_on), options);
     } catch (const serving::ConfigurationError& e) {
       const std::string policy = planned.policy.empty() ? "" : fmt::format(" (policy {})", planned.policy);
       throw schema::InputError(fmt::format("{}: {}: {}{}", planned.scenario.file, e.key(), e.what(), policy));

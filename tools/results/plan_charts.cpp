@@ -87,7 +87,7 @@ std::vector<plot::Rule> bandwidths_of(const ReusePlanOutcome& o, double most) {
   const planner::LoadPath& path = o.plan.path;
   const std::string own = path.by_storage ? path.tier : path.link;
   std::vector<plot::Rule> rules;
-  const models::Catalogue catalogue = scenario::catalogue_of(o.scenario);
+  const models::Catalogue& catalogue = *o.scenario.catalogue;
   for (const models::Catalogue::Line& line : catalogue.list(models::EntryKind::link)) {
     const models::LinkSpec link = catalogue.link(line.name);
     if (link.kind != models::LinkKind::host || link.name == own) continue;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "models/schema/units.h"
+#include "planner/policy_words.h"
 #include "tools/results/documents.h"
 #include "tools/results/fields.h"
 #include "tools/results/functional.h"
@@ -234,9 +235,7 @@ std::vector<std::string> plan_assumptions(const scenario::Scenario& scenario) {
   std::vector<std::string> said;
   for (const serving::PrefillKind prefill : {serving::PrefillKind::full_reuse, serving::PrefillKind::epic,
                                              serving::PrefillKind::cacheblend, serving::PrefillKind::selective}) {
-    scenario::Scenario one = scenario;
-    scenario::set_prefill(one, prefill);
-    for (std::string& sentence : assumptions_of(one)) {
+    for (std::string& sentence : assumptions_of(scenario::with(scenario, planner::prefill_changes(prefill)))) {
       if (std::find(said.begin(), said.end(), sentence) == said.end()) said.push_back(std::move(sentence));
     }
   }

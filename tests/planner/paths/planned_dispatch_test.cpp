@@ -3,6 +3,8 @@
 
 #include "planner/experiment.h"
 #include "planner/paths/path_plan.h"
+#include "planner/paths/scenario_problem.h"
+#include "planner/planned_dispatch.h"
 #include "planner/policy_words.h"
 #include "tests/support/small_scenario.h"
 
@@ -58,11 +60,25 @@ TEST(PlannedDispatch, PilotsEndWhenTheyMayNotGoOn) {
   };
   EXPECT_EQ(times_asked(false), 2) << "once each";
   EXPECT_GT(times_asked(true), 10);
-  ExperimentOptions options;
-  options.progress = [](std::size_t, double) { return false; };
-  const ExperimentResult result = run_experiment(published({}), options);
-  EXPECT_TRUE(result.interrupted);
-  EXPECT_EQ(result.replications, 0U);
+}
+
+// A sweep, a run and a comparison plan it where they resolve their scenarios.
+TEST(PlannedDispatch, IsNotSimulatedBeforeItIsPlanned) {
+  EXPECT_THROW((void)run_experiment(published({})), serving::ConfigurationError);
+}
+
+TEST(PlannedDispatch, OfAnotherPolicyNothingChanges) {
+  const scenario::Scenario s = published({"dispatch.policy=online"});
+  EXPECT_EQ(resolved_yaml(with_best_planned_weights(s)), resolved_yaml(s));
+}
+
+TEST(PlannedDispatch, IsWrittenAsWeights) {
+  const scenario::Scenario s = published({});
+  const scenario::Scenario planned = with_planned_weights(s);
+  const auto again = scenario::load_scenario_text(resolved_yaml(planned), "again.yaml");
+  EXPECT_EQ(again.serving.cluster.pools->dispatch.policy, "weighted");
+  EXPECT_EQ(again.serving.cluster.pools->dispatch.weights, planned.serving.cluster.pools->dispatch.weights);
+  EXPECT_EQ(planned.serving.cluster.pools->dispatch.weights, path_weights(plan_paths(path_problem(s)).n));
 }
 
 TEST(PlannedDispatch, IsForStoredContextsOnly) {

@@ -81,7 +81,6 @@ planner::capacity::CapacityRequest request_of(const Options& options, const scen
   if (!options.policies.empty()) {
     for (const std::string& policy : names_from_user("--policies", options.policies)) {
       request.policies.push_back({policy, planner::with_policy(file, policy)});
-      request.policies.back().scenario.serving.slo = scenario.serving.slo;
     }
   }
   if (options.replications && scenario.trace) {
@@ -116,7 +115,7 @@ std::optional<results::HitRateView> hit_rates(const scenario::Scenario& scenario
 /// --node-gpus N is --set cluster.node.gpus=N.
 Options with_nodes(Options options) {
   if (options.node_gpus == 0) return options;
-  const scenario::Scenario own = scenario_file(options.scenario, options).parse();
+  const scenario::Written own = scenario_file(options.scenario, options).parse();
   if (options.rate.empty() && options.users == 0) {
     throw schema::InputError(own.workload.closed
                                  ? "--node-gpus is what the fleet for so many users is bought in: give --users too"
@@ -184,13 +183,15 @@ void remark_on_searched(scenario::Scenario& scenario, planner::capacity::Capacit
 void capacity(Console& console, const Options& options) {
   scenario::ScenarioFile file = scenario_file(options.scenario, with_nodes(options));
   if (!options.machines.empty()) file = file.for_other_machines();
+  std::vector<schema::Assignment> objectives;
+  for (const std::string& objective : options.slo) objectives.push_back(objective_from_user(objective));
+  file = file.with(objectives);
   scenario::Scenario scenario = file.load();
   if (scenario.serving.cluster.pools) {
     throw schema::InputError(
         "capacity: rates and fleets are those of replicas, and this scenario has cluster.pools: vary the rate of "
         "arrivals and the nodes with kvsim sweep");
   }
-  for (const std::string& objective : options.slo) apply_objective(scenario.serving.slo, objective);
   planner::capacity::CapacityRequest request = request_of(options, file, scenario);
   remark_on_searched(scenario, request);
   std::optional<OutputFolder> folder;

@@ -5,6 +5,7 @@
 #include "models/schema/error.h"
 #include "planner/command_keys.h"
 #include "planner/infeasible.h"
+#include "planner/policy_words.h"
 #include "planner/prefetch/prefetch_plan.h"
 #include "planner/reuse/reuse_plan.h"
 #include "tools/cli/command.h"
@@ -58,7 +59,9 @@ void plan_scenario(Console& console, PlanOptions options) {
   const PlanMode mode = mode_of(options, scenario);
   scenario::Scenario planned = scenario;  // whatever its policies, plans are of those that draft or load chunks
   if (mode == PlanMode::verification) planned.serving.decode.policy = "draft_verify";
-  if (mode == PlanMode::reuse) scenario::set_prefill(planned, serving::PrefillKind::selective);
+  if (mode == PlanMode::reuse) {
+    planned = scenario::with(scenario, planner::prefill_changes(serving::PrefillKind::selective));
+  }
   remark_on_keys({&scenario, &planned});
   if (mode == PlanMode::verification) {
     planner::refuse_unread_by("plan", scenario);

@@ -180,7 +180,7 @@ scenario::Scenario scenario_of(const Options& options) {
   if (options.seed) changes.push_back(fmt::format("run.seed={}", *options.seed));
   if (options.requests > 0) {
     // The workload's own number would end it sooner.
-    const scenario::Scenario written = scenario::ScenarioFile(options.scenario, changes).parse();
+    const scenario::Written written = scenario::ScenarioFile(options.scenario, changes).parse();
     const char* const key = written.workload.sessions ? "workload.sessions.count" : "workload.requests";
     if (!written.workload.trace) changes.push_back(fmt::format("{}={}", key, options.requests));
   }

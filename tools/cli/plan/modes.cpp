@@ -41,8 +41,8 @@ std::string lp_of(const results::PathsResult& result) {
 }
 
 void simulate(results::PoolsPlan& plan, const PlanOptions& options) {
-  scenario::Scenario online = plan.scenario;
-  online.serving.cluster.pools->dispatch.policy = "online";
+  scenario::Scenario online =
+      scenario::with(plan.scenario, {{"dispatch.policy", "online"}, {"dispatch.weights", std::nullopt}});
   std::vector<Planned> runs{{planner::with_weights(plan.scenario, plan.paths.plan.n), "weighted", nullptr},
                             {std::move(online), "online", nullptr}};
   if (const auto full_kv = planner::with_full_kv_weights(plan.scenario)) runs.push_back({*full_kv, "full_kv", nullptr});
