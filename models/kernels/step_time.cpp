@@ -353,7 +353,7 @@ void StepTimer::add_attention(const StepWork& stored, KnownLengths* known, StepT
       StepWork one;
       one.decode = *w;
       const LayerLoad load = indexer_load(model_, one);
-      keys.flops_per_pair = load.flops / w->pairs * gpus_;
+      keys.flops_per_pair = w->pairs > 0 ? load.flops / w->pairs * gpus_ : 0;
       add_attention(keys, *w, load.bytes, time);
     }
     time.indexer_s = time.attention_s - others_s;

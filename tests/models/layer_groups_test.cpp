@@ -165,6 +165,14 @@ TEST(Selected, AStepReadsAllKeysAndTheSelectedLatents) {
   }
 }
 
+// The shortest step is what iterations are estimated by until one was timed.
+TEST(Selected, OneTokenWithNothingBeforeItTakesATime) {
+  LlmSpec all = sparse();
+  all.indexer = {};
+  const double without_s = tiny_timer(ideal_profile(), all).one_token_s();
+  EXPECT_GE(tiny_timer(ideal_profile(), sparse()).one_token_s(), without_s) << "no NaN";
+}
+
 TEST(Selected, ALongChunkOverLatentsSaysWhatIsLeftOut) {
   const LlmSpec m = sparse();
   StepWork w;
