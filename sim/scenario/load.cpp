@@ -16,7 +16,7 @@
 #include <fmt/ranges.h>
 
 #include "models/kernels/engine_kernels.h"
-#include "models/kernels/operator_times.h"
+#include "models/kernels/operators/attention.h"
 #include "models/llm/config_import.h"
 #include "models/placement/option_pool.h"
 #include "models/placement/placement_spec.h"
