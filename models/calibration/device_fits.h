@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "models/calibration/calibrate.h"
+#include "models/calibration/calibration.h"
 #include "models/calibration/fit_problem.h"
 #include "models/calibration/samples.h"
 

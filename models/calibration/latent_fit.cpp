@@ -8,7 +8,7 @@
 
 #include "models/calibration/operator_fits.h"
 #include "models/calibration/physics.h"
-#include "models/kernels/operator_times.h"
+#include "models/kernels/linear_shapes.h"
 
 namespace kvsim::models {
 namespace {

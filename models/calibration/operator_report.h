@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/calibration/calibrate.h"
+#include "models/calibration/calibration.h"
 
 namespace kvsim::models {
 

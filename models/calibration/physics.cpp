@@ -13,7 +13,6 @@
 #include <set>
 #include <tuple>
 
-#include "models/calibration/calibrate.h"
 #include "models/calibration/fit_problem.h"
 #include "models/calibration/row_checks.h"
 #include "models/schema/error.h"
@@ -47,11 +46,6 @@ std::string bad_size(std::initializer_list<RowSize> sizes) {
     return fmt::format("{}: {:g}, expected a whole number from {:.0f}", size.name, size.value, size.least);
   }
   return {};
-}
-
-bool is_of(const SampleSource& from, const std::string& gpu, const std::string& framework, bool unnamed) {
-  const bool right_gpu = from.gpu.empty() ? unnamed : names_gpu(from.gpu, gpu);
-  return right_gpu && (from.framework.empty() || from.framework == framework);
 }
 
 namespace {
@@ -276,104 +270,6 @@ std::vector<RefusedRow> refuse_impossible(Samples& samples, const Machine& machi
   return refused;
 }
 
-namespace {
-
-std::vector<std::string> words_of(const std::string& text) {
-  std::vector<std::string> words(1);
-  for (const char c : text) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
-      words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    } else if (!words.back().empty()) {
-      words.emplace_back();
-    }
-  }
-  if (words.back().empty()) words.pop_back();
-  return words;
-}
-
-bool is_sxm(const std::string& word) {
-  return word.rfind("sxm", 0) == 0;
-}
-
-template <class Sample, class Value>
-std::vector<Sample> filtered(const std::vector<Sample>& rows, Value Sample::*member, const Value& wanted) {
-  std::vector<Sample> result;
-  std::copy_if(rows.begin(), rows.end(), std::back_inserter(result),
-               [&](const Sample& row) { return row.*member == wanted; });
-  return result;
-}
-
-}  // namespace
-
-bool names_gpu(const std::string& text, const std::string& gpu) {
-  // Words that tell variants of one chip apart; "SXM" is what is meant where none is said.
-  static const std::set<std::string> kVariants{"nvl", "pcie", "40gb"};
-  const std::vector<std::string> found = words_of(text);
-  const std::vector<std::string> wanted = words_of(gpu);
-  const auto has = [](const std::vector<std::string>& words, const std::string& word) {
-    return std::find(words.begin(), words.end(), word) != words.end();
-  };
-  const bool all = std::all_of(wanted.begin(), wanted.end(),
-                               [&](const std::string& word) { return is_sxm(word) || has(found, word); });
-  const bool variant = std::any_of(found.begin(), found.end(), [&](const std::string& word) {
-    return kVariants.count(word) > 0 && !has(wanted, word);
-  });
-  return all && !variant;
-}
-
-Samples select(const Samples& all, const std::string& gpu, const std::string& framework, bool unnamed) {
-  Samples s;
-  copy_rows(all.linear, s.linear, gpu, framework, unnamed);
-  copy_rows(all.decode, s.decode, gpu, framework, unnamed);
-  copy_rows(all.prefill, s.prefill, gpu, framework, unnamed);
-  copy_rows(all.mixed, s.mixed, gpu, framework, unnamed);
-  copy_rows(all.elementwise, s.elementwise, gpu, framework, unnamed);
-  copy_rows(all.sampler, s.sampler, gpu, framework, unnamed);
-  copy_rows(all.skew, s.skew, gpu, framework, unnamed);
-  copy_rows(all.moe, s.moe, gpu, framework, unnamed);
-  copy_rows(all.latent_decode, s.latent_decode, gpu, framework, unnamed);
-  copy_rows(all.latent_prefill, s.latent_prefill, gpu, framework, unnamed);
-  copy_rows(all.collectives, s.collectives, gpu, framework, unnamed);
-  copy_rows(all.variants, s.variants, gpu, framework, unnamed);
-  std::apply([&](auto... table) { (copy_rows(all.device.*table, s.device.*table, gpu, framework, unnamed), ...); },
-             kDeviceTables);
-  copy_rows(all.device.states, s.device.states, gpu, framework, unnamed);
-  return s;
-}
-
-std::vector<std::string> frameworks_of(const Samples& all, const std::string& gpu) {
-  std::set<std::string> names;
-  const auto note = [&](const auto& rows) {
-    for (const auto& row : rows) {
-      const bool of_gpu = row.from.gpu.empty() || names_gpu(row.from.gpu, gpu);
-      if (of_gpu && !row.from.framework.empty()) names.insert(row.from.framework);
-    }
-  };
-  note(all.linear);
-  note(all.decode);
-  note(all.prefill);
-  note(all.mixed);
-  note(all.moe);
-  note(all.latent_decode);
-  note(all.latent_prefill);
-  note(all.variants);
-  return {names.begin(), names.end()};
-}
-
-std::string framework_for(const Samples& all, const std::string& gpu, const std::string& asked) {
-  const std::vector<std::string> there = frameworks_of(all, gpu);
-  if (!asked.empty()) {
-    const bool known = std::find(there.begin(), there.end(), asked) != there.end();
-    if (known || count(select(all, gpu, asked, true)) == 0) return asked;
-    throw schema::InputError(fmt::format(
-        "--framework: no row of {} names {}; {}", gpu, asked,
-        there.empty() ? "the rows name no framework" : fmt::format("there are rows of {}", fmt::join(there, ", "))));
-  }
-  if (there.size() <= 1) return there.empty() ? "vllm" : there.front();
-  if (std::find(there.begin(), there.end(), "vllm") != there.end()) return "vllm";
-  throw schema::InputError(fmt::format("--framework: there are rows of {}; say which to fit", fmt::join(there, ", ")));
-}
-
 std::vector<RefusedRow> refuse_slow(Samples& samples, NumberFormat format) {
   struct Fastest {
     double seconds = std::numeric_limits<double>::infinity();
@@ -408,45 +304,6 @@ std::vector<RefusedRow> refuse_slow(Samples& samples, NumberFormat format) {
   }
   samples.linear = std::move(kept);
   return refused;
-}
-
-std::vector<LinearSample> of_format(const std::vector<LinearSample>& rows, NumberFormat format) {
-  return filtered(rows, &LinearSample::weights, format);
-}
-std::vector<LinearBlock> of_format(const std::vector<LinearBlock>& rows, NumberFormat format) {
-  return filtered(rows, &LinearBlock::weights, format);
-}
-std::vector<DecodeSample> of_format(const std::vector<DecodeSample>& rows, NumberFormat format) {
-  return filtered(rows, &DecodeSample::kv, format);
-}
-std::vector<TiledSample> of_format(const std::vector<TiledSample>& rows, NumberFormat format) {
-  return filtered(rows, &TiledSample::kv, format);
-}
-std::vector<MoeSample> of_format(const std::vector<MoeSample>& rows, NumberFormat format) {
-  return filtered(rows, &MoeSample::weights, format);
-}
-
-namespace {
-
-template <class Sample, class KernelOf>
-std::string with_most_rows(const std::vector<Sample>& rows, const KernelOf& kernel_of) {
-  std::map<std::string, std::size_t> counts;
-  for (const Sample& row : rows) ++counts[kernel_of(row)];
-  if (counts.empty()) return {};
-  const auto fewer = [](const auto& a, const auto& b) { return a.second < b.second; };
-  return std::max_element(counts.begin(), counts.end(), fewer)->first;
-}
-
-}  // namespace
-
-std::string main_kernel(const std::vector<DecodeSample>& rows) {
-  return with_most_rows(rows, [](const DecodeSample& row) { return row.block.kernel; });
-}
-std::string main_kernel(const std::vector<TiledSample>& rows) {
-  return with_most_rows(rows, [](const TiledSample& row) { return row.block.kernel; });
-}
-std::vector<MoeSample> of_main_kernel(const std::vector<MoeSample>& rows) {
-  return filtered(rows, &MoeSample::kernel, with_most_rows(rows, [](const MoeSample& row) { return row.kernel; }));
 }
 
 }  // namespace kvsim::models

@@ -1,17 +1,14 @@
 // Rows that cannot be true: published tables hold some, and every benchmark writes one sooner or later.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <string>
+#include <vector>
 
 #include "models/calibration/samples.h"
 
 namespace kvsim::models {
-
-/// How far above the datasheet's peak a row may be: what clocks and rounding of the figures explain.
-inline constexpr double kAbovePeak = 1.05;
-
-/// How much faster than the memory an L2 cache can be at most.
-inline constexpr double kFastestCache = 5;
 
 /// Takes rows out of `samples` (all of one machine) that are no times, beat the machine's peaks, are of sizes that do
 /// not exist (parts of tokens or heads), or contradict another row of the same work by more than a factor of two, and
@@ -30,7 +27,10 @@ inline constexpr double kSlowRow = 1.2;
 /// such a row says nothing about the speed of the memory.
 [[nodiscard]] bool may_hit_l2(double bytes, const Machine& machine);
 
-// Which rows are of one GPU and one kernel stack.
+// Which rows are of one GPU and one kernel stack (row_selection.cpp).
+
+/// Whether a name in a file ("h100_sxm", "NVIDIA H100 80GB HBM3") means a GPU of the catalogue.
+[[nodiscard]] bool names_gpu(const std::string& text, const std::string& gpu);
 
 /// Rows of a GPU and a framework; rows that name none belong to every one if `unnamed`.
 [[nodiscard]] Samples select(const Samples& all, const std::string& gpu, const std::string& framework, bool unnamed);
@@ -41,12 +41,19 @@ inline constexpr double kSlowRow = 1.2;
 /// The framework whose rows to fit. Throws schema::InputError for one that no row of the GPU names.
 [[nodiscard]] std::string framework_for(const Samples& all, const std::string& gpu, const std::string& asked);
 
-/// Only bf16 or only fp8.
-[[nodiscard]] std::vector<LinearSample> of_format(const std::vector<LinearSample>& rows, NumberFormat format);
-[[nodiscard]] std::vector<LinearBlock> of_format(const std::vector<LinearBlock>& rows, NumberFormat format);
-[[nodiscard]] std::vector<DecodeSample> of_format(const std::vector<DecodeSample>& rows, NumberFormat format);
-[[nodiscard]] std::vector<TiledSample> of_format(const std::vector<TiledSample>& rows, NumberFormat format);
-[[nodiscard]] std::vector<MoeSample> of_format(const std::vector<MoeSample>& rows, NumberFormat format);
+/// The rows of weights, of attention those of KV, in one format.
+template <class Sample>
+[[nodiscard]] std::vector<Sample> of_format(const std::vector<Sample>& rows, NumberFormat format) {
+  std::vector<Sample> result;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(result), [&](const Sample& row) {
+    if constexpr (requires { row.weights; }) {
+      return row.weights == format;
+    } else {
+      return row.kv == format;
+    }
+  });
+  return result;
+}
 
 /// Of rows by several kernels, the one with the most rows (of as many, the first by name), and its rows.
 [[nodiscard]] std::string main_kernel(const std::vector<DecodeSample>& rows);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
-#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -12,11 +11,16 @@
 
 #include <fmt/format.h>
 
-#include "models/calibration/physics.h"
-#include "models/calibration/sample_source.h"
+#include "models/calibration/samples.h"
 #include "models/kernels/forms.h"
 
 namespace kvsim::models {
+
+/// How far above the datasheet's peak a row may be: what clocks and rounding of the figures explain.
+inline constexpr double kAbovePeak = 1.05;
+
+/// How much faster than the memory an L2 cache can be at most.
+inline constexpr double kFastestCache = 5;
 
 [[nodiscard]] std::string bad_time(double seconds);
 /// More than `factor` times the memory bandwidth.
@@ -30,16 +34,6 @@ struct RowSize {
 };
 /// What is wrong with the first size that cannot be counted.
 [[nodiscard]] std::string bad_size(std::initializer_list<RowSize> sizes);
-
-/// Whether a row is of a GPU and a framework; rows that name none are of every one if `unnamed`.
-[[nodiscard]] bool is_of(const SampleSource& from, const std::string& gpu, const std::string& framework, bool unnamed);
-
-template <class Sample>
-void copy_rows(const std::vector<Sample>& from, std::vector<Sample>& to, const std::string& gpu,
-               const std::string& framework, bool unnamed) {
-  std::copy_if(from.begin(), from.end(), std::back_inserter(to),
-               [&](const Sample& row) { return is_of(row.from, gpu, framework, unnamed); });
-}
 
 /// Takes out rows that are no times, of which implied(row, machine) says something, that contradict another row of the
 /// same work(row), or that repeat one to the last digit: copies are no further measurements.

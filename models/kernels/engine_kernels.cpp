@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "models/kernels/operator_times.h"
+#include "models/kernels/operators/attention.h"
 
 namespace kvsim::models {
 namespace {

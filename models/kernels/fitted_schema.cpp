@@ -396,17 +396,4 @@ ObjectSchema<FittedForms> fitted_forms_schema() {
   return s;
 }
 
-ObjectSchema<MeasuredMachine> measured_machine_schema() {
-  using M = MeasuredMachine;
-  ObjectSchema<M> s("measured machine", "Datasheet of the GPU that was measured: fits scale from it.");
-  s.required("memory_bandwidth", &M::memory_bytes_per_s, peak_bandwidth().positive(), "peak memory bandwidth");
-  s.required("bf16_peak", &M::bf16_flops_per_s, peak_rate().positive(), "peak dense rate in bf16");
-  s.optional("fp8_peak", &M::fp8_flops_per_s, peak_rate().non_negative(), "peak dense rate in fp8; 0: no such units");
-  s.optional("fp4_peak", &M::fp4_flops_per_s, peak_rate().non_negative(), "peak dense rate in fp4; 0: no such units");
-  s.required("multiprocessors", &M::multiprocessors, multiprocessor_count().positive(), "streaming multiprocessors");
-  s.required("l2_cache", &M::l2_bytes, l2_size().positive(), "L2 cache");
-  s.optional("architecture", &M::architecture, text(), "for example hopper");
-  return s;
-}
-
 }  // namespace kvsim::models

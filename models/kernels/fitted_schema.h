@@ -5,9 +5,8 @@
 
 namespace kvsim::models {
 
-/// The keys of a profile's `fitted` and `machine`.
+/// The keys of a profile's `fitted`.
 schema::ObjectSchema<FittedForms> fitted_forms_schema();
-schema::ObjectSchema<MeasuredMachine> measured_machine_schema();
 /// The keys of a profile's `tables`; times are checked against the peaks where the profile is read.
 schema::ObjectSchema<MeasuredTables> measured_tables_schema();
 

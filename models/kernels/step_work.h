@@ -1,6 +1,7 @@
 // What one forward pass of a batch has to do, as a scheduler knows it, and its time cut into layers.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "models/llm/llm_spec.h"
@@ -78,6 +79,14 @@ struct StepWork {
 
   [[nodiscard]] double tokens() const { return decode.query_tokens + verify.query_tokens + prefill.query_tokens; }
   [[nodiscard]] bool verifies() const { return verify.query_tokens > 0; }
+  /// Calls each(PrefillChunk) of every kind of chunk; all of the prefill is one where `chunks` names none.
+  template <class Each>
+  void each_chunk(Each&& each) const {
+    for (const PrefillChunk& c : chunks) each(c);
+    if (!chunks.empty() || prefill.query_tokens <= 0) return;
+    const double n = prefill.query_tokens;
+    each(PrefillChunk{.tokens = n, .before = std::max(prefill.pairs / n - (n + 1) / 2, 0.0)});
+  }
   /// Nothing to do; keeps the memory of `chunks`.
   void clear() {
     decode = verify = prefill = {};

@@ -11,7 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "models/kernels/engine_kernels.h"
-#include "models/kernels/operator_times.h"
+#include "models/kernels/operators/attention.h"
 #include "models/placement/option_pool.h"
 #include "models/placement/placement_spec.h"
 #include "models/placement/quality_curves.h"

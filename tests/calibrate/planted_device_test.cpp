@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/hardware/collectives.h"
-#include "models/kernels/operator_times.h"
+#include "models/kernels/operators/linear.h"
 #include "models/kernels/step_time.h"
 #include "planner/experiment.h"
 #include "tests/support/small_scenario.h"

@@ -107,7 +107,7 @@ TEST_F(ListShowTest, AStepIsTakenApart) {
                                    "--context", "4096", "--verify", "2", "--chunk", "512"});
   EXPECT_NE(text.find("One step of llama-3.1-8b on 2 x h100-sxm: "), std::string::npos) << text;
   EXPECT_NE(text.find("8 requests "), std::string::npos) << text;
-  for (const char* name : {"linear layers", "LM head", "attention", "collectives", "norms, activations, sampling",
+  for (const char* name : {"linear layers", "LM head", "attention", "collectives", "norms and activations",
                            "launch and scheduling of an iteration"}) {
     EXPECT_NE(text.find(name), std::string::npos) << name << "\n" << text;
   }
@@ -128,7 +128,7 @@ TEST_F(ListShowTest, AStepIsTakenApart) {
   }
   EXPECT_EQ(sum_s, step["seconds"].get<double>());
   EXPECT_EQ(names, (std::vector<std::string>{"linear layers", "router and shared experts", "routed experts", "LM head",
-                                             "attention", "norms, activations, sampling",
+                                             "attention", "norms and activations",
                                              "launch and scheduling of an iteration"}));
   EXPECT_EQ(step["operators"][2]["from"], "form");
   EXPECT_EQ(step["operators"][2]["error"]["held_out"], true);

@@ -8,7 +8,7 @@
 #include "models/calibration/latent_fit.h"
 #include "models/catalogue/catalogue.h"
 #include "models/kernels/elementwise_kernels.h"
-#include "models/kernels/operator_times.h"
+#include "models/kernels/operators/linear.h"
 #include "models/kernels/step_time.h"
 
 namespace kvsim::models::KVSIM_FILE {

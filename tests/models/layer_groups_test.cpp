@@ -5,7 +5,7 @@
 
 #include "models/catalogue/catalogue.h"
 #include "models/kernels/layer_work.h"
-#include "models/kernels/state_work.h"
+#include "models/kernels/operators/state.h"
 #include "models/kernels/step_operators.h"
 #include "models/kernels/step_time.h"
 #include "models/schema/error.h"
@@ -103,7 +103,7 @@ TEST(State, IsReadAndWrittenOnceForEachRequestOfAStep) {
   w.decode = {2, 2 * 100.0 * 16, 200, 2};
   w.prefill = {50, 50.0 * 16, 50 * 51 / 2, 1};
   w.chunks = {{50, 0}};
-  const LayerLoad load = state_load(m, 1, w);
+  const OperatorLoad load = state_load(m, 1, w);
   const double activations = 52 * 3 * (30 + 2 * 20 + 8) * 2;
   EXPECT_DOUBLE_EQ(load.bytes, 3 * 2 * m.state.bytes() + activations);
   EXPECT_DOUBLE_EQ(load.flops, 52 * 3 * kStateFlops * 64) << "linear in tokens";
@@ -152,7 +152,7 @@ TEST(Selected, AStepReadsAllKeysAndTheSelectedLatents) {
   StepWork w;
   w.decode = {1, 5000.0 * 64, 5000, 1};
   leave_out(w.decode, m.window, 4999, 1);
-  const LayerLoad keys = indexer_load(m, w);
+  const OperatorLoad keys = indexer_load(m, w.decode);
   EXPECT_DOUBLE_EQ(keys.bytes, 5000 * 16);
   EXPECT_DOUBLE_EQ(keys.flops, 5000 * 2 * 3 * 16);
   const StepTime time = StepTimer(tiny_gpu(), tiny_link(), ideal_profile(), m, 1).time(w);
@@ -163,6 +163,14 @@ TEST(Selected, AStepReadsAllKeysAndTheSelectedLatents) {
     const bool attends = o.name == "attention", indexes = o.name == "indexers";
     EXPECT_DOUBLE_EQ(attends || indexes ? o.bytes : 0, attends ? 100 * 48 : indexes ? 5000 * 16 : 0);
   }
+}
+
+// The shortest step is what iterations are estimated by until one was timed.
+TEST(Selected, OneTokenWithNothingBeforeItTakesATime) {
+  LlmSpec all = sparse();
+  all.indexer = {};
+  const double without_s = tiny_timer(ideal_profile(), all).one_token_s();
+  EXPECT_GE(tiny_timer(ideal_profile(), sparse()).one_token_s(), without_s) << "no NaN";
 }
 
 TEST(Selected, ALongChunkOverLatentsSaysWhatIsLeftOut) {

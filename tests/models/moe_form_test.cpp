@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "models/catalogue/catalogue.h"
-#include "models/kernels/operator_times.h"
+#include "models/kernels/operators/linear.h"
 #include "models/kernels/step_time.h"
 
 namespace kvsim::models::KVSIM_FILE {

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 #include "models/catalogue/catalogue.h"
 #include "models/kernels/step_account.h"
 #include "models/kernels/step_time.h"
@@ -49,6 +52,74 @@ TEST(StepOperators, AddUpToTheStep) {
           sum_s += o.seconds;
         }
         EXPECT_EQ(sum_s, StepTimer(g, link, profile, m, gpus).time(w).total_s) << gpu << model << gpus;
+      }
+    }
+  }
+}
+
+// Whatever the layers of a model and however GPUs share them: every operator is there once, and no time beside them.
+TEST(StepOperators, AreEachListedOnceAndLeaveNothing) {
+  const Catalogue catalogue = Catalogue::built_in();
+  const GpuSpec g = catalogue.gpu("h200");
+  KernelProfile profile = catalogue.profile(g.profile);
+  profile.quantised.emplace().layer_s.value = 1e-6;
+  profile.drafts.emplace().round_s.value = 1e-4;
+  profile.launch.graph_s.value = 1e-5;
+  profile.tables.sampler = {{1, 1e-5}, {1000, 1e-4}};
+  Parallelism ranks(2), stages(2), singles;
+  ranks.attention_data = 4;
+  stages.pipeline = 3;
+  singles.pipeline = 2;
+  std::set<std::string> all;
+  for (const char* model : {"llama-3.1-8b", "gpt-oss-20b", "deepseek-v3.2", "qwen3.5-35b-a3b"}) {
+    const LlmSpec m = catalogue.model(model);
+    const auto token_bytes = static_cast<double>(m.kv_bytes_per_token());
+    StepWork w = decode(16, 16 * 4096.0 * token_bytes, 16 * 4096);
+    leave_out(w.decode, m.window, 4095, 1, 16);
+    w.decode.quantised = 16 * 4096;
+    w.verify = {4 * 5, 4 * 4096.0 * token_bytes, 4 * 5 * 4096.0, 4};
+    for (const PrefillChunk& c : {PrefillChunk{.tokens = 500}, PrefillChunk{.tokens = 100, .before = 7000}}) {
+      AttentionWork of{c.tokens, (c.before + c.tokens) * token_bytes, c.tokens * (c.before + (c.tokens + 1) / 2), 1};
+      w.prefill.add(of, 1);
+      w.chunks.push_back(c);
+    }
+    w.extra_gpu_s = 1e-3;
+    for (const Parallelism& parallel : {Parallelism(), ranks, stages, singles}) {
+      const StepTimer timer(g, catalogue.link(g.peer_link), profile, m, parallel);
+      std::set<std::string> names;
+      double sum_s = 0;
+      for (const StepOperator& o : timer.operators(w)) {
+        EXPECT_TRUE(names.insert(o.name).second) << o.name;
+        EXPECT_GT(o.seconds, 0) << o.name;
+        EXPECT_FALSE(o.from.empty()) << o.name;
+        sum_s += o.seconds;
+      }
+      EXPECT_EQ(sum_s, timer.time(w).total_s) << model;
+      EXPECT_EQ(names.count("collectives"), parallel.gpus() > 1 ? 1U : 0U);
+      all.merge(names);
+    }
+  }
+  EXPECT_EQ(all, (std::set<std::string>{"linear layers", "router and shared experts", "routed experts", "LM head",
+                                        "attention", "recurrent states", "indexers", "attention over quantised KV",
+                                        "collectives", "norms and activations", "launch and scheduling of an iteration",
+                                        "sampling", "verifying drafts, beside kernels", "launching kernels",
+                                        "extra kernels"}));
+}
+
+// Without forms and fixed times a kernel takes what its own bytes or its own arithmetic take: nothing is derived twice.
+TEST(StepOperators, TakeTheTimeOfTheBytesAndFlopsThatTheyList) {
+  const Catalogue catalogue = Catalogue::built_in();
+  for (const char* model : {"llama-3.1-8b", "gemma-3-27b", "deepseek-v3.2", "qwen3.5-27b"}) {
+    const LlmSpec m = catalogue.model(model);
+    StepWork w = decode(16, 16 * 4096.0 * static_cast<double>(m.kv_bytes_per_token()), 16 * 4096);
+    leave_out(w.decode, m.window, 4095, 1, 16);
+    GpuSpec gpu = tiny_gpu();
+    for (const double flops_per_s : {1.0, 1e9}) {  // arithmetic decides all, or none
+      gpu.bf16_flops_per_s.value = gpu.fp8_flops_per_s.value = flops_per_s;
+      for (const StepOperator& o : StepTimer(gpu, tiny_link(), ideal_profile(), m, 2).operators(w)) {
+        if (o.binds != kBoundByKernels) continue;
+        const bool part = m.moe.experts > 0 && (o.name == "linear layers" || o.name == "router and shared experts");
+        EXPECT_NEAR(std::max(o.memory_share, o.flops_share), 1, part ? 1e-6 : 1e-9) << model << ", " << o.name;
       }
     }
   }

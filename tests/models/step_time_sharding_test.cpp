@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "models/catalogue/catalogue.h"
-#include "models/kernels/operator_times.h"
+#include "models/kernels/operators/linear.h"
 #include "models/kernels/step_time.h"
 #include "tests/models/tiny_machine.h"
 

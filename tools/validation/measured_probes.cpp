@@ -12,7 +12,7 @@
 #include "models/calibration/operator_fits.h"
 #include "models/calibration/physics.h"
 #include "models/catalogue/catalogue.h"
-#include "models/kernels/operator_times.h"
+#include "models/kernels/linear_shapes.h"
 #include "tools/validation/expression.h"
 #include "tools/validation/is_there.h"
 #include "tools/validation/probes.h"

@@ -1,9 +1,8 @@
-#include "models/kernels/operator_times.h"
+#include "models/kernels/linear_shapes.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace kvsim::models {
 namespace {
@@ -17,29 +16,6 @@ const MoeForm* experts_form_of(const KernelProfile& profile, const LlmSpec& mode
 }
 
 }  // namespace
-
-double routed_layers(const LlmSpec& m) {
-  return static_cast<double>(m.routed_layers());
-}
-
-ExpertLayer routed_layer(const LlmSpec& m, const Parallelism& parallel) {
-  ExpertLayer layer;
-  layer.hidden = static_cast<double>(m.expert_width());
-  // Forms are of gated experts: those of two matrices are gated ones of as many parameters.
-  layer.intermediate = static_cast<double>(m.moe.expert_intermediate) * (m.gated_blocks ? 1.0 : 2.0 / 3.0);
-  layer.top_k = static_cast<double>(m.moe.experts_per_token);
-  layer.experts = static_cast<double>(m.moe.experts);
-  layer.expert_parallel = static_cast<double>(parallel.expert);
-  layer.tensor_parallel = static_cast<double>(parallel.expert_gpus()) / layer.expert_parallel;
-  return layer;
-}
-
-MoeCall experts_call(const LlmSpec& model, const Parallelism& parallel, double tokens) {
-  const ExpertLayer layer = routed_layer(model, parallel);
-  return {layer, tokens,
-          layer.expert_parallel > 1 ? routed_at_random_to_fullest(layer, tokens, parallel.expert_imbalance)
-                                    : routed_at_random(layer, tokens)};
-}
 
 std::vector<LinearShape> attention_shapes(const LlmSpec& m, double gpus) {
   if (m.window_heads_differ()) {
@@ -116,13 +92,14 @@ std::vector<LinearShape> body_shapes(const LlmSpec& m, double gpus) {
   std::vector<LinearShape> shapes = attention_shapes(m, gpus);
   add_state_shapes(m, gpus, shapes);
   add_indexer_shapes(m, shapes);
-  add_gated_block(m, m.intermediate, static_cast<double>(m.block_layers()) - routed_layers(m), gpus, shapes);
-  if (routed_layers(m) <= 0) return shapes;
+  add_gated_block(m, m.intermediate, static_cast<double>(m.block_layers()) - static_cast<double>(m.routed_layers()),
+                  gpus, shapes);
+  if (static_cast<double>(m.routed_layers()) <= 0) return shapes;
   shapes.push_back(router_shape(m));
   if (m.moe.expert_hidden > 0) {  // every GPU has both whole
     const auto narrow = static_cast<double>(m.moe.expert_hidden), hidden = static_cast<double>(m.hidden);
-    shapes.push_back({narrow, hidden, routed_layers(m)});
-    shapes.push_back({hidden, narrow, routed_layers(m)});
+    shapes.push_back({narrow, hidden, static_cast<double>(m.routed_layers())});
+    shapes.push_back({hidden, narrow, static_cast<double>(m.routed_layers())});
   }
   const std::vector<LinearShape> shared = shared_expert_shapes(m, gpus);
   shapes.insert(shapes.end(), shared.begin(), shared.end());
@@ -131,26 +108,28 @@ std::vector<LinearShape> body_shapes(const LlmSpec& m, double gpus) {
 
 std::vector<LinearShape> shared_expert_shapes(const LlmSpec& m, double gpus) {
   std::vector<LinearShape> shapes;
-  add_gated_block(m, m.moe.shared_width(), routed_layers(m), gpus, shapes);
+  add_gated_block(m, m.moe.shared_width(), static_cast<double>(m.routed_layers()), gpus, shapes);
   return shapes;
 }
 
 LinearShape router_shape(const LlmSpec& m) {
-  return {static_cast<double>(m.moe.experts), static_cast<double>(m.hidden), routed_layers(m)};
+  return {static_cast<double>(m.moe.experts), static_cast<double>(m.hidden), static_cast<double>(m.routed_layers())};
 }
 
-double experts_streamed_s(const LlmSpec& m, const Parallelism& parallel, const Machine& machine, double tokens) {
-  const double expert = static_cast<double>(m.expert_parameters()) * m.weight_bytes_per_parameter;
-  const double bytes = expert * (m.shared_of_expert() / static_cast<double>(parallel.tensor) +
-                                 m.experts_touched(tokens) / static_cast<double>(parallel.expert_gpus()));
-  return routed_layers(m) * bytes / machine.memory_bytes_per_s;
+double linear_calls_per_pass(const LlmSpec& m) {
+  const bool mla = m.attention == AttentionKind::mla;
+  const auto moe = static_cast<double>(m.routed_layers()), blocks = static_cast<double>(m.block_layers());
+  const double attention = mla ? 4 : 2;
+  const double moe_block = 3.0 + (m.moe.shared_width() > 0 ? 2.0 : 0.0) + (m.moe.expert_hidden > 0 ? 2.0 : 0.0);
+  return static_cast<double>(m.attention_layers()) * attention + (blocks - moe) * 2.0 + moe * moe_block +
+         2.0 * static_cast<double>(m.state.layers + m.indexer.layers) + 1.0;
 }
 
 LinearShape head_shape(const LlmSpec& m, double gpus) {
   return {static_cast<double>(m.vocabulary) / gpus, static_cast<double>(m.hidden), 1, LinearShape::Part::head};
 }
 
-bool LinearTimes::covers(const KernelProfile& profile, const LlmSpec& model, const Machine& machine, std::string& why) {
+bool covers_linear(const KernelProfile& profile, const LlmSpec& model, const Machine& machine, std::string& why) {
   const double width = model.weight_bytes_per_parameter;
   const bool known = width == bytes_per_element(model.weight_format());
   if (profile.fitted.linear.empty()) {
@@ -212,55 +191,6 @@ SplitTime linear_times(const KernelProfile& profile, const LlmSpec& model, const
     if (t.memory_bound) sum.memory_bound_s += shape.calls * t.seconds;
   }
   return sum;
-}
-
-LinearTimes::LinearTimes(const KernelProfile& profile, const LlmSpec& model, const Machine& machine,
-                         const Parallelism& parallel, CurveGrid grid) {
-  const auto gpus = static_cast<double>(parallel.tensor);
-  const auto time_of = [&](const std::vector<LinearShape>& of, double tokens) {
-    return linear_times(profile, model, of, tokens, machine);
-  };
-  std::vector<LinearShape> shapes = body_shapes(model, gpus);
-  for (const NumberFormat weights : model.weight_formats()) {
-    const double to = form_of(profile, weights)->valid_to;
-    if (to > 0) valid_to_ = valid_to_ > 0 ? std::min(valid_to_, to) : to;
-  }
-  const MoeForm* experts = model.moe.experts > 0 ? experts_form_of(profile, model) : nullptr;
-  if (experts != nullptr && experts->valid_to > 0) {
-    valid_to_ = valid_to_ > 0 ? std::min(valid_to_, experts->valid_to) : experts->valid_to;
-  }
-  const auto routed_time = [&](double tokens) {
-    const FormTime t = experts->time(experts_call(model, parallel, tokens), machine, false);
-    const double all_s = routed_layers(model) * t.seconds;
-    return SplitTime{all_s, t.memory_bound ? all_s : 0};
-  };
-  const auto streamed_s = [&](double tokens) { return experts_streamed_s(model, parallel, machine, tokens); };
-  const std::vector<LinearShape> shared = shared_expert_shapes(model, gpus);
-  const bool ranks_share = experts != nullptr && parallel.attention_data > 1;
-  const std::vector<LinearShape> not_shared(shapes.begin(), shapes.end() - std::ssize(shared));  // those come last
-  body_ = TokenCurve(
-      [&](double tokens) {
-        if (ranks_share) return time_of(not_shared, tokens);
-        if (experts == nullptr) return time_of(shapes, tokens);
-        const bool beside = tokens <= kSharedExpertsBesideRouted;
-        return with_routed(time_of(shapes, tokens), routed_time(tokens), beside ? time_of(shared, tokens).seconds : 0,
-                           streamed_s(tokens));
-      },
-      grid);
-  if (ranks_share) {
-    routed_ = TokenCurve(routed_time, grid);
-    if (!shared.empty()) {
-      shared_ = TokenCurve([&](double tokens) { return time_of(shared, tokens); }, grid);
-      streamed_ = TokenCurve([&](double tokens) { return SplitTime{streamed_s(tokens), 0}; }, grid);
-    }
-  }
-  head_ = TokenCurve([&](double tokens) { return time_of({head_shape(model, gpus)}, tokens); }, grid);
-  shapes.push_back(head_shape(model, gpus));
-  has_tables_ = std::any_of(profile.tables.linear.begin(), profile.tables.linear.end(), [&](const LinearTable& t) {
-    return std::any_of(shapes.begin(), shapes.end(), [&](const LinearShape& s) {
-      return t.weights == weights_of(model, s) && s.n == t.n && s.k == t.k;
-    });
-  });
 }
 
 }  // namespace kvsim::models
