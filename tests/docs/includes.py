@@ -7,6 +7,9 @@ without a source of its own needs no link; it may be included from its own top f
 
 Tests of models, sim and planner, which are in a folder of tests/ with the name of what they test, include nothing of
 tools, nor do headers of tests that they include.
+
+The children of a folder are its subfolders and its units: a source with its header. None of them includes itself by way
+of others.
 """
 
 import argparse
@@ -15,6 +18,11 @@ import re
 import sys
 
 TOPS = ("models", "sim", "planner", "tools")  # from the lowest up
+INCLUDE = re.compile(r'^#include "((?:%s)/[^"]+)"' % "|".join(TOPS), re.MULTILINE)
+# Folders whose children still include each other in a circle. The list only gets shorter.
+KNOTTED = [pathlib.Path(folder) for folder in (
+    "models/calibration", "models/hardware", "models/kernels", "models/workload", "planner/capacity",
+    "sim/cache/placement", "sim/reuse", "sim/serving", "tools/report", "tools/results", "tools/validation")]
 
 
 class Library:
@@ -69,8 +77,7 @@ def wrong_includes(source):
         headers = {h.relative_to(source) for folder in library.folders for h in (source / folder).glob("*.h")
                    if owners[folder] == {library.name}}
         for file in sorted(set(library.sources) | headers):
-            text = (source / file).read_text(encoding="utf-8")
-            for included in re.findall(r'^#include "((?:%s)/[^"]+)"' % "|".join(TOPS), text, re.MULTILINE):
+            for included in INCLUDE.findall((source / file).read_text(encoding="utf-8")):
                 header = pathlib.Path(included)
                 alone = not (source / header).with_suffix(".cpp").exists()
                 if alone and TOPS.index(header.parts[0]) <= TOPS.index(file.parts[0]):
@@ -102,12 +109,73 @@ def tests_of_tools(source):
     return below, wrong
 
 
+def included_files(source):
+    """Of each file of the program, the program's files that it includes."""
+    files = {file.relative_to(source): file for top in TOPS for file in sorted((source / top).rglob("*"))
+             if file.suffix in (".h", ".cpp", ".cu", ".cuh")}
+    return {name: [pathlib.Path(i) for i in INCLUDE.findall(file.read_text(encoding="utf-8"))]
+            for name, file in files.items()}
+
+
+def arrows_of(folder, includes):
+    """What children of a folder include each other: {child: {other child: (file, file that it includes)}}."""
+    def child_of(file):
+        return pathlib.PurePath(*file.parts[:len(folder.parts) + 1]).with_suffix("") if folder in file.parents else None
+    arrows = {}
+    for file, included in includes.items():
+        child = child_of(file)
+        for header in included if child else []:
+            other = child_of(header)
+            if other and other != child:
+                arrows.setdefault(child, {}).setdefault(other, (file, header))
+    return arrows
+
+
+def shortest_circle(arrows):
+    """Children of which each includes the next, and the last the first; none where nothing includes itself."""
+    shortest = []
+    for first in arrows:
+        paths = [[first]]
+        seen = set()
+        while paths and (not shortest or len(paths[0]) < len(shortest)):
+            path = paths.pop(0)
+            for child in arrows.get(path[-1], {}):
+                if child == first:
+                    shortest, paths = path, []
+                    break
+                if child not in seen:
+                    seen.add(child)
+                    paths.append(path + [child])
+    return shortest
+
+
+def knots_and_arrows_up(source):
+    """Files that include one of a higher top folder, and children of a folder that include each other in a circle."""
+    includes = included_files(source)
+    wrong = [f"{file}: {header} is above it" for file, included in includes.items() for header in included
+             if TOPS.index(header.parts[0]) > TOPS.index(file.parts[0])]
+    folders = {folder for file in includes for folder in file.parents if folder.parts}
+    knotted = set(KNOTTED)
+    for folder in sorted(folders):
+        arrows = arrows_of(folder, includes)
+        circle = shortest_circle(arrows)
+        if circle and folder not in knotted:
+            wrong.append(f"{folder}: {', '.join(child.name for child in circle)} include each other in a circle")
+            for child, other in zip(circle, circle[1:] + circle[:1]):
+                wrong.append("    {} includes {}".format(*arrows[child][other]))
+        if circle:
+            knotted.discard(folder)
+    wrong += [f"{folder}: nothing includes itself any more: take it out of KNOTTED" for folder in sorted(knotted)]
+    return wrong
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("source", type=pathlib.Path)
     source = parser.parse_args().source
     found, wrong = wrong_includes(source)
     below, above = tests_of_tools(source)
+    wrong += knots_and_arrows_up(source)
     for line in wrong + above:
         print(line)
     return 1 if wrong or above or len(found) < 20 or len(below) < 15 else 0
