@@ -56,7 +56,7 @@ struct OperatorReport {
     ErrorSummary shapes;
   };
   std::vector<Region> regions;
-  /// The same form fitted to another GPU's rows, its fixed times scaled by the ratio of the memory bandwidths, against
+  /// A fit of the form to another GPU's rows, its fixed times scaled by the ratio of the memory bandwidths, against
   /// this GPU's rows.
   struct Transfer {
     std::string from;

@@ -15,7 +15,7 @@ struct LinearShape {
   double n = 0;
   double k = 0;
   double calls = 1;
-  /// Whose format its weights are in.
+  /// The layers whose format its weights are in.
   enum class Part { body, attention, head } part = Part::body;
 };
 
@@ -31,9 +31,9 @@ struct LinearShape {
 /// and the shared experts, the routed ones apart (routed_layer). A latent's down projections are copied on every GPU;
 /// its up projection is the same products whether it is absorbed into queries and outputs or expands the latent.
 [[nodiscard]] std::vector<LinearShape> body_shapes(const LlmSpec& model, double gpus);
-/// Of those, the shared experts of a mixture. Empty where it has none.
+/// The shared experts of a mixture, which are among them. Empty where it has none.
 [[nodiscard]] std::vector<LinearShape> shared_expert_shapes(const LlmSpec& model, double gpus);
-/// Of those, a mixture's router.
+/// A mixture's router, which is among them.
 [[nodiscard]] LinearShape router_shape(const LlmSpec& model);
 [[nodiscard]] LinearShape head_shape(const LlmSpec& model, double gpus);
 /// Kernel calls of a pass that carry a launch-and-ramp cost t0: QKV, output, gate+up and down per dense layer, the

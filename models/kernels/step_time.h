@@ -47,7 +47,7 @@ class StepTimer {
   /// most, and of a pipeline what all requests take to advance by a step (shared_work.h). A step without tokens takes
   /// extra_gpu_s.
   [[nodiscard]] StepTime time(const StepWork& work) const { return time(work, token_time(work)); }
-  /// The same in two parts, for steps that follow each other with the same tokens.
+  /// token_time() is the first of two parts, for steps that follow each other with the same tokens.
   [[nodiscard]] TokenTime token_time(const StepWork& work) const;
   /// `known`: null, or of this timer, which changes no time.
   [[nodiscard]] StepTime time(const StepWork& work, const TokenTime& by_tokens, KnownLengths* known = nullptr,
@@ -130,7 +130,7 @@ class StepTimer {
   }
   [[nodiscard]] TokenTime token_time_of(const RankStep& step) const;
   [[nodiscard]] StepTime time_of(const RankStep& step, const TokenTime& by_tokens) const;
-  /// What all layers take in one pass becomes what a step of the whole pipeline takes.
+  /// Replaces the time that all layers take in one pass by that of a step of the whole pipeline.
   void add_stages(const SharedWork& shared, const Faster& faster, StepTime& time) const;
   void wait_for_chunks(const StepWork& work, const Faster& faster, StepTime& time) const;
 

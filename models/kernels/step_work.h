@@ -1,4 +1,4 @@
-// What one forward pass of a batch has to do, as a scheduler knows it, and its time cut into layers.
+// The work of one forward pass of a batch, as a scheduler knows it, and its time cut into layers.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct AttentionWork {
   double unattended = 0;  ///< of the pairs, those that layers with a window leave out
   double quantised = 0;   ///< of the pairs, those over quantised KV (QuantisedKernel)
 
-  /// So many times the work, of requests like these.
+  /// Scales the work to that of `times` as many requests like these.
   AttentionWork& operator*=(double times) {
     for (double* part : {&query_tokens, &kv_bytes, &pairs, &requests, &unread, &unattended, &quantised}) *part *= times;
     return *this;

@@ -9,6 +9,7 @@
 #include "models/schemas.h"
 #include "sim/pools/dispatcher.h"
 #include "sim/scenario/schemas.h"
+#include "sim/serving/schedule_policy.h"
 
 namespace kvsim::scenario {
 

@@ -1,5 +1,6 @@
 // kvsim-calibrate's tables of a device: what is read of them, what is refused, what a fit sees through.
 #include "models/calibration/device_fits.h"
+#include "models/calibration/calibrate.h"
 
 #include <gtest/gtest.h>
 

@@ -259,15 +259,15 @@ std::vector<results::Outcome> run_experiments(std::vector<Planned> planned, int 
   return outcomes;
 }
 
-std::vector<std::string> files_read(const scenario::Scenario& scenario) {
-  std::vector<std::string> files{scenario.file};
+std::vector<std::string> files_read(const std::string& file, const scenario::Settings& scenario) {
+  std::vector<std::string> files{file};
   std::vector<std::string> named = scenario.include;
   if (const auto& trace = scenario.workload.trace) {
     named.push_back(trace->path);
     for (const scenario::TraceInput& other : trace->overlay) named.push_back(other.path);
   }
   for (const std::string& name : named) {
-    files.push_back((std::filesystem::path(scenario.file).parent_path() / name).string());
+    files.push_back((std::filesystem::path(file).parent_path() / name).string());
     files.push_back(name);  // traces are looked for in the working directory, too
   }
   return files;

@@ -54,7 +54,7 @@ void declare_run_options(CLI::App& app, RunOptions& options);
 std::vector<std::string> seeds_of(const SimulationOptions& options);
 
 /// The files that a scenario was read from: its own, its trace, what it includes.
-std::vector<std::string> files_read(const scenario::Scenario& scenario);
+std::vector<std::string> files_read(const std::string& file, const scenario::Settings& scenario);
 
 /// Reads a scenario's file with the options' changes to it.
 scenario::ScenarioFile scenario_file(const std::string& file, const SimulationOptions& options);

@@ -21,7 +21,7 @@ class Iteration : public WithoutLoad {
   }
 };
 
-/// What verifying drafts takes of the host and of every layer.
+/// Verifying drafts takes time of the host and of every layer.
 class DraftRound : public WithoutLoad {
  public:
   static constexpr const char *kName = "verifying drafts, beside kernels", *kBoundBy = "fixed times";

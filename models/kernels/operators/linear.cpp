@@ -158,7 +158,7 @@ std::vector<StepOperator> LinearLayers::take_experts(const RankStep& step, const
     const MixtureTime t = mixture_time(step);
     beside_s = all.seconds * t.beside_s / t.all_s;
     routed_s = all.seconds * t.routed_s / t.all_s;
-    // What is read and computed while routed experts run counts as theirs.
+    // Bytes and FLOPs of shared experts that run while routed ones do count as theirs.
     const double shared = m.shared_of_expert() * static_cast<double>(m.expert_parameters());
     const double hidden = t.hidden_share * shared / (shared + static_cast<double>(m.hidden * m.moe.experts));
     const OperatorLoad moved{hidden * beside.bytes, hidden * beside.flops};

@@ -196,7 +196,7 @@ void capacity(Console& console, const Options& options) {
   remark_on_searched(scenario, request);
   std::optional<OutputFolder> folder;
   if (!options.out.empty()) {
-    std::vector<std::string> inputs = files_read(scenario);
+    std::vector<std::string> inputs = files_read(scenario.file, scenario);
     inputs.push_back(options.prices);
     folder.emplace(options.out, std::vector<std::string>{"result.json", "result.md"}, std::move(inputs));
   }

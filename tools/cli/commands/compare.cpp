@@ -117,7 +117,7 @@ void compare(Console& console, const Options& options) {
     labels.push_back(under.policy);
     planned.push_back({std::move(under.scenario), std::move(under.policy), nullptr, true});
   }
-  std::vector<std::string> inputs = files_read(scenario);
+  std::vector<std::string> inputs = files_read(scenario.file, scenario);
   inputs.push_back(options.prices);
   remark_on_keys(planned);
   RunFiles files(options, labels, inputs);

@@ -71,7 +71,7 @@ void plan_scenario(Console& console, PlanOptions options) {
     if (!options.simulate) planner::refuse_unread_by("plan without --simulate", scenario);
     if (!options.simulate && !options.explain) planner::refuse_unread_by("plan by closed forms", scenario);
   }
-  for (std::string& file : files_read(scenario)) options.inputs.push_back(std::move(file));
+  for (std::string& file : files_read(scenario.file, scenario)) options.inputs.push_back(std::move(file));
   open_output(options);
   switch (mode) {
     case PlanMode::draft_table:

@@ -57,7 +57,8 @@ void run(Console& console, const Options& options) {
   std::vector<std::string> labels, inputs;
   for (const std::string& file : options.scenarios) {
     planned.push_back({scenario_file(file, options).load(), "", nullptr, true});
-    for (std::string& read : files_read(planned.back().scenario)) inputs.push_back(std::move(read));
+    const scenario::Scenario& last = planned.back().scenario;
+    for (std::string& read : files_read(last.file, last)) inputs.push_back(std::move(read));
     labels.push_back(options.scenarios.size() == 1 ? "" : std::to_string(planned.size()));
   }
   remark_on_keys(planned);

@@ -144,7 +144,7 @@ class Sitting {
   Sitting(const SweepOptions& options, const sweep::Plan& plan, const scenario::ScenarioFile& file)
       : options_(options), plan_(plan), file_(file), total_(plan.points().size()), ranked_(options.metric.empty()) {
     if (!options.out.empty()) {
-      std::vector<std::string> inputs = files_read(file.parse());
+      std::vector<std::string> inputs = files_read(options.scenario, file.parse());
       inputs.push_back(options.points);
       folder_.emplace(options.out, files_written(), std::move(inputs));
       journal_ = Journal::open(journal_in(options.out));

@@ -187,7 +187,7 @@ scenario::Scenario scenario_of(const Options& options) {
   scenario::Scenario s = scenario::load_scenario(options.scenario, changes);
   planner::refuse_unread_by("workload generate", s);
   check(s, options);
-  refuse_input("--out", options.out, files_read(s));
+  refuse_input("--out", options.out, files_read(s.file, s));
   return s;
 }
 
