@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "models/catalogue/catalogue.h"
@@ -68,9 +69,21 @@ class Step {
   StepWork work_;
 };
 
-/// Whole numbers up to `to`: all up to `dense`, then by this factor, and what lies around powers of two and their
-/// halves, multiprocessors of all GPUs, and what engines switch at.
-std::vector<double> sizes(double to, double dense, double factor) {
+/// The result of `read` for a key, read once: entries of the catalogue take longer to read than their steps to time.
+template <class Key, class Read>
+const auto& read_once(const Key& key, const Read& read) {
+  static std::map<Key, decltype(read(key))> known;
+  const auto found = known.find(key);
+  return found != known.end() ? found->second : known.emplace(key, read(key)).first->second;
+}
+
+/// Up to where, and how closely, sizes lie: all up to `dense`, then by this factor.
+using Range = std::tuple<double, double, double>;
+
+/// Whole numbers of a range, and what lies around powers of two and their halves, multiprocessors of all GPUs, and what
+/// engines switch at.
+std::vector<double> sizes_of(const Range& range) {
+  const auto& [to, dense, factor] = range;
   std::set<double> all;
   for (double n = 1; n <= std::min(dense, to); ++n) all.insert(n);
   for (double n = dense; n <= to; n *= factor) all.insert(std::floor(n));
@@ -90,14 +103,6 @@ std::vector<double> sizes(double to, double dense, double factor) {
 struct Density {
   double dense, factor;
 };
-
-/// The result of `read` for a name, read once: entries of the catalogue take longer to read than their steps to time.
-template <class Read>
-const auto& read_once(const std::string& name, const Read& read) {
-  static std::map<std::string, decltype(read(name))> known;
-  const auto found = known.find(name);
-  return found != known.end() ? found->second : known.emplace(name, read(name)).first->second;
-}
 
 struct Stack {
   std::string model, gpu, engine;
@@ -119,7 +124,8 @@ struct Stack {
     profile.fused = {of.fused_norms.value, of.fused_quantise.value};
     profile.launch.kernel_s = of.kernel_launch_s;
     profile.launch.chunks_captured = of.captures_chunks.value;
-    return {card, catalogue().link(card.peer_link), profile, spec, parallel};
+    const LinkSpec& link = read_once(card.peer_link, [](const std::string& name) { return catalogue().link(name); });
+    return {card, link, profile, spec, parallel};
   }
 };
 
@@ -130,7 +136,7 @@ void expect_growth(const Stack& stack, const Density& density) {
   const auto grow = [&](double to, const std::string& what, const auto& step) {
     double most_s = 0, fall = 0, least = 0, at = 0;
     double from = 0;
-    for (const double n : sizes(to, std::min(density.dense, to), density.factor)) {
+    for (const double n : read_once(Range(to, std::min(density.dense, to), density.factor), sizes_of)) {
       const double s = timer.time(step(n).work()).total_s;
       if (s >= most_s) {
         most_s = s;
