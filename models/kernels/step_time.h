@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "models/hardware/collectives.h"
 #include "models/hardware/gpu.h"
-#include "models/hardware/link_spec.h"
 #include "models/kernels/elementwise_kernels.h"
 #include "models/kernels/layer_work.h"
 #include "models/kernels/operator_times.h"

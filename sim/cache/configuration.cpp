@@ -9,7 +9,7 @@
 #include "models/placement/option_pool.h"
 #include "models/placement/placement_spec.h"
 #include "models/schemas.h"
-#include "sim/cache/placement/placement.h"
+#include "sim/cache/placement/placements.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/simulation.h"
 #include "sim/serving/step_parts.h"

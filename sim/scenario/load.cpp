@@ -30,7 +30,7 @@
 #include "models/schemas.h"
 #include "models/workload/trace_overlay.h"
 #include "models/workload/trace_reader.h"
-#include "sim/cache/placement/placement.h"
+#include "sim/cache/placement/placements.h"
 #include "sim/scenario/keys_without_effect.h"
 #include "sim/scenario/scenario.h"
 #include "sim/scenario/schemas.h"

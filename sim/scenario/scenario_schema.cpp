@@ -20,7 +20,7 @@
 #include "models/schemas.h"
 #include "models/workload/dataset.h"
 #include "models/workload/trace_reader.h"
-#include "sim/cache/placement/placement.h"
+#include "sim/cache/placement/placements.h"
 #include "sim/scenario/scenario.h"
 #include "sim/scenario/schemas.h"
 #include "sim/serving/decode_policy.h"

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "sim/cache/placement/placement.h"
+#include "sim/cache/placement/placements.h"
 #include "sim/engine/chrome_trace.h"
 #include "tests/reuse/chunk_scenario.h"
 #include "tests/support/same_sample.h"
