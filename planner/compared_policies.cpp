@@ -5,7 +5,7 @@
 
 #include "models/paths/path.h"
 #include "planner/policy_words.h"
-#include "sim/cache/placement/placement.h"
+#include "sim/cache/placement/placements.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/schedule_policy.h"
 

@@ -12,7 +12,7 @@
 #include "models/placement/placement_spec.h"
 #include "models/schema/error.h"
 #include "models/schema/spelling.h"
-#include "sim/cache/placement/placement.h"
+#include "sim/cache/placement/placements.h"
 #include "sim/pools/configuration.h"
 #include "sim/serving/decode_policy.h"
 

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/hardware/link_spec.h"
-
 namespace kvsim::models {
 namespace {
 
@@ -68,20 +66,6 @@ std::vector<CollectivePoint> carried(const CollectiveTable& few, const Collectiv
 }
 
 }  // namespace
-
-const char* word(Collective operation) {
-  switch (operation) {
-    case Collective::all_gather:
-      return "all_gather";
-    case Collective::reduce_scatter:
-      return "reduce_scatter";
-    case Collective::all_to_all:
-      return "all_to_all";
-    case Collective::all_reduce:
-      break;
-  }
-  return "all_reduce";
-}
 
 CollectiveTimes::CollectiveTimes(const LinkSpec& link, Collective operation, const std::string& library,
                                  std::int64_t gpus) {

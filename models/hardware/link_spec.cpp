@@ -10,6 +10,20 @@
 
 namespace kvsim::models {
 
+const char* word(Collective operation) {
+  switch (operation) {
+    case Collective::all_gather:
+      return "all_gather";
+    case Collective::reduce_scatter:
+      return "reduce_scatter";
+    case Collective::all_to_all:
+      return "all_to_all";
+    case Collective::all_reduce:
+      break;
+  }
+  return "all_reduce";
+}
+
 double gather_s(double read_bytes_per_s, const GatherMethod& method, double rows, double row_bytes) {
   const double bytes_per_s =
       method.bytes_per_s.value > 0 ? std::min(method.bytes_per_s.value, read_bytes_per_s) : read_bytes_per_s;

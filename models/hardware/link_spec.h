@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "models/hardware/collectives.h"
 #include "models/schema/sourced.h"
 
 namespace kvsim::models {
@@ -23,6 +22,34 @@ struct GatherMethod {
   std::string name;             ///< for example batched_copies
   Sourced<double> per_row_s;    ///< least time of a row: its descriptor or requests
   Sourced<double> bytes_per_s;  ///< what long rows reach, at most the link's read; 0: that
+};
+
+enum class Collective {
+  all_reduce,      ///< everybody gets the sum of everybody's message
+  all_gather,      ///< everybody gets everybody's part of the message
+  reduce_scatter,  ///< everybody gets his part of the sum of everybody's message
+  all_to_all,      ///< everybody sends everybody else a part of his message
+};
+
+/// As files and reports write it.
+[[nodiscard]] const char* word(Collective operation);
+
+/// No collective takes less: its GPUs have to hear of each other.
+inline constexpr double kShortestCollective_s = 1e-6;
+
+struct CollectivePoint {
+  double bytes = 0;
+  double seconds = 0;
+};
+
+/// Measured times of one collective in groups of one size. Bytes are those of the whole message, which each GPU has
+/// before (all-reduce, reduce-scatter, all-to-all) or after (all-gather), as nccl-tests count them.
+struct CollectiveTable {
+  Collective operation = Collective::all_reduce;
+  std::string library = "nccl";  ///< whose: nccl; vllm: its own kernel where that applies, else NCCL
+  int gpus = 2;
+  std::vector<CollectivePoint> points;  ///< ascending in bytes; linear in between, by the last slope beyond
+  schema::Source source;
 };
 
 struct LinkSpec {

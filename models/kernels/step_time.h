@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/hardware/collectives.h"
 #include "models/kernels/elementwise_kernels.h"
 #include "models/kernels/operators/collectives.h"
 #include "models/kernels/operators/elementwise.h"

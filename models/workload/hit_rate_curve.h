@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "models/workload/request_source.h"
+#include "models/workload/request_spec.h"
 
 namespace kvsim::models {
 

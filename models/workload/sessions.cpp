@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "models/schema/error.h"
-#include "models/workload/request_source.h"
 #include "models/workload/shared_prefixes.h"
 
 namespace kvsim::models {

@@ -12,10 +12,9 @@
 #include <vector>
 
 #include "models/workload/distributions.h"
+#include "models/workload/request_spec.h"
 
 namespace kvsim::models {
-
-struct RequestSpec;
 
 /// Sessions that a turn of another one begins when it is over, and which that one's next turn waits for.
 struct SubAgentSpec {

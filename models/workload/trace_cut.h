@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "models/workload/request_source.h"
+#include "models/workload/request_spec.h"
 
 namespace kvsim::models {
 

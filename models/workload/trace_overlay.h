@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/workload/request_source.h"
+#include "models/workload/request_spec.h"
 
 namespace kvsim::models {
 

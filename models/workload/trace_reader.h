@@ -16,7 +16,7 @@
 #include "models/schema/registry.h"
 #include "models/workload/flat_table.h"
 #include "models/workload/line_reader.h"
-#include "models/workload/request_source.h"
+#include "models/workload/request_spec.h"
 
 namespace kvsim::models {
 

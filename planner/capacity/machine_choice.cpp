@@ -7,7 +7,6 @@
 #include "models/schema/error.h"
 #include "models/schema/spelling.h"
 #include "models/schema/units.h"
-#include "planner/capacity/fleet.h"
 #include "planner/capacity/run_length.h"
 #include "planner/quality_floor.h"
 #include "sim/reuse/prompt_assembly.h"

@@ -10,7 +10,7 @@
 #include "models/placement/placement_spec.h"
 #include "models/schemas.h"
 #include "sim/cache/eviction/chain_rules.h"
-#include "sim/cache/placement/placement.h"
+#include "sim/cache/placement/placements.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/kv_capacity.h"

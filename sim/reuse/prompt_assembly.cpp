@@ -88,10 +88,6 @@ ChunkRows ChunkRowCounter::choose(const ScoredPrompt& prompt, std::int64_t token
   return {count, positions};
 }
 
-bool chooses_tokens(const models::ReuseSpec& spec) {
-  return spec.method == ReuseMethod::selective && spec.rho > 0 && spec.rho < 1;
-}
-
 double computed_share(const models::ReuseSpec& spec, std::int64_t chunk_tokens) {
   switch (spec.method) {
     case ReuseMethod::full_reuse:

@@ -44,9 +44,6 @@ class ChunkRowCounter {
   mutable std::map<std::pair<std::size_t, std::int64_t>, ChunkRows> known_;  // by signal and tokens
 };
 
-/// Whether somebody has to be asked which tokens are computed again: not where none, or all, are.
-[[nodiscard]] bool chooses_tokens(const models::ReuseSpec& spec);
-
 /// Share of a chunk's tokens that is computed again, on which quality depends (models::relative_score).
 [[nodiscard]] double computed_share(const models::ReuseSpec& spec, std::int64_t chunk_tokens);
 

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <iterator>
 
-#include "sim/reuse/prompt_assembly.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/kv_capacity.h"
@@ -102,6 +101,10 @@ double rows_before(models::RowAttention attention, std::int64_t tokens, std::int
   // So that rows x before + rows (rows + 1)/2 is the sum of (place + 1).
   const auto n = static_cast<double>(rows);
   return std::max(positions / n - (n - 1) / 2, 0.0);
+}
+
+bool chooses_tokens(const models::ReuseSpec& spec) {
+  return spec.method == models::ReuseMethod::selective && spec.rho > 0 && spec.rho < 1;
 }
 
 std::int64_t scorer_memory(const serving::ServingConfig& config) {

@@ -54,6 +54,9 @@ class ReuseTimes {
 
 // What must fit where a small model scores prompts.
 
+/// Whether a small model is asked which tokens are computed again: not where none, or all, are.
+[[nodiscard]] bool chooses_tokens(const models::ReuseSpec& spec);
+
 /// Bytes of a GPU of the small model's own for its weights and its KV of one prompt.
 [[nodiscard]] std::int64_t scorer_memory(const serving::ServingConfig& config);
 

@@ -18,6 +18,7 @@
 #include "models/schema/yaml.h"
 #include "models/workload/trace_overlay.h"
 #include "models/workload/trace_reader.h"
+#include "sim/cache/placement/placements.h"
 #include "sim/routing/router.h"
 #include "sim/scenario/keys_without_effect.h"
 #include "sim/scenario/scenario.h"

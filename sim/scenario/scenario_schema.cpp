@@ -8,7 +8,7 @@
 #include "models/placement/placement_spec.h"
 #include "models/schemas.h"
 #include "sim/cache/eviction/eviction_policy.h"
-#include "sim/cache/placement/placement.h"
+#include "sim/cache/placement/placements.h"
 #include "sim/scenario/schemas.h"
 
 namespace kvsim::scenario {

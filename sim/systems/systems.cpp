@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/cache/placement/placement.h"
+#include "sim/cache/placement/placements.h"
 #include "sim/cache/prompt_cache.h"
 #include "sim/pools/pool_system.h"
 #include "sim/reuse/chunk_reuse.h"

@@ -11,7 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "models/kernels/step_time.h"
-#include "sim/cache/placement/placement.h"
+#include "sim/cache/placement/placements.h"
 #include "sim/engine/chrome_trace.h"
 #include "sim/engine/random.h"
 #include "sim/serving/kv_capacity.h"

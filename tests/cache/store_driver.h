@@ -13,7 +13,7 @@
 #include "models/placement/placement_spec.h"
 #include "models/placement/quality_curves.h"
 #include "models/schemas.h"
-#include "sim/cache/placement/placement.h"
+#include "sim/cache/placement/placements.h"
 #include "sim/cache/store/tiered_store.h"
 #include "sim/engine/simulator.h"
 

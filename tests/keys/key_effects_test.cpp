@@ -104,7 +104,7 @@ class KeyEffect : public ::testing::TestWithParam<KeyRow> {
       seen.unread = why_unread(s, row.key);
       planner::ExperimentOptions watched;
       watched.timeline = true;
-      const results::Outcome outcome{s, planner::run_experiment(s, watched), ""};
+      const results::Outcome outcome{s, planner::run_experiment(planner::with_best_planned_weights(s), watched), ""};
       seen.measured = summary(outcome.result.measured);
       results::Json document = results::result_document(outcome, false);
       document["details"].erase("resolved_scenario");  // which differs whatever the key does

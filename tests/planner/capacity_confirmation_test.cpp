@@ -47,7 +47,7 @@ TEST(Confirmation, WhereTheLowestRateFailsNothingPasses) {
 // long as the search's with a seed of its own, must each reach the target at the rate found.
 TEST(Confirmation, TheRateFoundHoldsInEachOfMuchLongerRuns) {
   const std::vector<std::string> ttft_only{"slo={ttft_p99: 500 ms}"};
-  const CapacityPlan plan = quick_plan(ttft_only);
+  const CapacityPlan plan = quick_plan(ttft_only, {}, testing::confirming_probe());
   const Configuration& c = plan.configurations.front();
   ASSERT_GT(c.search.rate, 0);
   const Probe& best = *c.sustained();

@@ -16,6 +16,7 @@
 namespace kvsim::planner::capacity::KVSIM_FILE {
 namespace {
 
+using testing::confirming_probe;
 using testing::quick_chat;
 using testing::quick_plan;
 using testing::quick_probe;
@@ -24,7 +25,7 @@ using testing::quick_rate;
 // The claim, simulated again with other random numbers: at the rate found the attainment of three fresh seeds together
 // reaches the target, and at a rate 15 % higher it does not.
 TEST(Capacity, TheRateFoundHoldsAtFreshSeeds) {
-  const CapacityPlan plan = quick_plan();
+  const CapacityPlan plan = quick_plan({}, {}, confirming_probe());
   const Configuration& c = plan.configurations.front();
   ASSERT_GT(c.search.rate, 0);
   const auto pooled = [&](double rate) {
@@ -50,7 +51,7 @@ TEST(Capacity, TheRateFoundHoldsAtFreshSeeds) {
 // answers as many requests as come.
 TEST(Capacity, TheRateFoundIsServedWhereNoObjectiveSeesTheQueue) {
   const std::vector<std::string> settings{"schedule.max_requests=4", "slo={tpot_p99: 50 ms}"};
-  const CapacityPlan plan = quick_plan(settings);
+  const CapacityPlan plan = quick_plan(settings, {}, confirming_probe());
   const Configuration& c = plan.configurations.front();
   EXPECT_EQ(c.limited_by(), kQueue);
   scenario::Scenario own = quick_chat(settings);
@@ -131,7 +132,7 @@ TEST(Capacity, AgreesWithTheQueueMD1) {
       quick_chat({"schedule={max_requests: 1, max_batched_tokens: 16384}", "workload.context=8k tokens",
                   "workload.output=1 token", "slo={ttft_p99: 2 s}"});
   CapacityRequest request;
-  request.probe = quick_probe();
+  request.probe = confirming_probe();
   request.probe.tolerance = 0.01;
   request.probe.replications = 8;
   request.prices = models::PriceTable::built_in();

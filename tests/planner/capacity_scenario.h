@@ -1,7 +1,9 @@
 // A scenario whose capacity is found in a moment.
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "planner/capacity/capacity_plan.h"
@@ -29,8 +31,8 @@ inline scenario::Scenario quick_chat(const std::vector<std::string>& overrides =
   return scenario::load_scenario_text(kQuickChat, "quick.yaml", overrides);
 }
 
-/// 90 % of requests: a tenth of the simulation that 99 % takes.
-inline planner::capacity::ProbeOptions quick_probe() {
+/// 90 % of requests: a tenth of the simulation that 99 % takes. Confirming runs are as long as those of users.
+inline planner::capacity::ProbeOptions confirming_probe() {
   planner::capacity::ProbeOptions options;
   options.target = 0.9;
   options.tolerance = 0.05;
@@ -38,11 +40,27 @@ inline planner::capacity::ProbeOptions quick_probe() {
   return options;
 }
 
-inline planner::capacity::CapacityPlan quick_plan(const std::vector<std::string>& overrides = {},
-                                                  planner::capacity::CapacityRequest request = {}) {
-  request.probe = quick_probe();
+/// A probe for what does not depend on how well the rate is confirmed.
+inline planner::capacity::ProbeOptions quick_probe() {
+  planner::capacity::ProbeOptions options = confirming_probe();
+  options.confirm_judged_s = 120;
+  options.confirm_warmup_s = 20;
+  return options;
+}
+
+inline planner::capacity::CapacityPlan quick_plan(const std::vector<std::string>& overrides,
+                                                  planner::capacity::CapacityRequest request,
+                                                  const planner::capacity::ProbeOptions& probe = quick_probe()) {
+  request.probe = probe;
   if (request.prices.gpus.empty()) request.prices = models::PriceTable::built_in();
   return planner::capacity::plan_capacity(quick_chat(overrides), std::move(request));
+}
+
+/// The same without a request of its own, found once.
+inline const planner::capacity::CapacityPlan& quick_plan(const std::vector<std::string>& overrides = {}) {
+  static std::map<std::vector<std::string>, planner::capacity::CapacityPlan> known;
+  const auto found = known.find(overrides);
+  return found != known.end() ? found->second : known.emplace(overrides, quick_plan(overrides, {})).first->second;
 }
 
 inline double quick_rate(const std::vector<std::string>& overrides = {}) {

@@ -8,7 +8,7 @@
 #include "tests/results/outcome_of.h"
 #include "tests/support/small_scenario.h"
 #include "tools/results/comparison.h"
-#include "tools/results/stated_error.h"
+#include "tools/results/rivals.h"
 
 namespace kvsim::report::KVSIM_FILE {
 namespace {

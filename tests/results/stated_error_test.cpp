@@ -9,6 +9,7 @@
 #include "tests/results/cases.h"
 #include "tests/results/outcome_of.h"
 #include "tools/results/metrics.h"
+#include "tools/results/rivals.h"
 
 namespace kvsim::testing::KVSIM_FILE {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "models/placement/placement_spec.h"
 #include "models/schemas.h"
-#include "sim/cache/placement/placement.h"
+#include "sim/cache/placement/placements.h"
 #include "sim/cache/prompt_cache.h"
 #include "tests/cache/store_driver.h"
 #include "tests/reuse/chunk_scenario.h"

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "sim/cache/placement/placement.h"
+#include "sim/cache/placement/placements.h"
 #include "sim/engine/chrome_trace.h"
 #include "sim/serving/kv_capacity.h"
 #include "tests/reuse/chunk_scenario.h"

@@ -76,7 +76,7 @@ std::vector<std::string> drawn_sets() {
           fmt::format("schedule.asynchronous={}", *rc::gen::element("true", "false")),
           fmt::format("run.seed={}", *rc::gen::inRange(1, 1000)),
           fmt::format("run.warmup={} s", *rc::gen::element(0.0, 0.3)),
-          fmt::format("run.duration={} s", *rc::gen::element(0.5, 2.0, 60.0)),
+          fmt::format("run.duration={} s", *rc::gen::element(0.5, 2.0, 10.0)),
           "slo={ttft_p99: 1 s, tpot_p99: 30 ms, itl_p99: 60 ms}",
           fmt::format("workload={{{}, context: {{distribution: lognormal, mean: {} tokens, cv: 1, max: 4k tokens}}, "
                       "output: {{distribution: exponential, mean: {} tokens, max: 2k tokens}}}}",

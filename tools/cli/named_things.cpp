@@ -8,7 +8,7 @@
 #include "models/schema/error.h"
 #include "models/schema/spelling.h"
 #include "models/workload/trace_reader.h"
-#include "sim/cache/placement/placement.h"
+#include "sim/cache/placement/placements.h"
 #include "sim/pools/dispatcher.h"
 #include "sim/routing/router.h"
 #include "sim/serving/decode_policy.h"

@@ -6,10 +6,26 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/page/page.h"
 #include "tools/report/documents.h"
-#include "tools/report/report.h"
 
 namespace kvsim::report {
+
+using page::Align;
+using page::Block;
+using page::Cell;
+using page::Drawing;
+using page::Fact;
+using page::Facts;
+using page::List;
+using page::Page;
+using page::Plot;
+using page::Prose;
+using page::Section;
+using page::Table;
+using page::table;
+using page::tip_of;
+using page::Verbatim;
 
 /// A number as `print` writes it, sorted by its value; "-" where it is not finite.
 [[nodiscard]] Cell cell(double value, std::string (*print)(double));

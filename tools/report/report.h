@@ -7,21 +7,8 @@
 
 namespace kvsim::report {
 
-using page::Align;
-using page::Block;
-using page::Cell;
-using page::Drawing;
-using page::Fact;
-using page::Facts;
-using page::List;
 using page::Page;
-using page::Plot;
-using page::Prose;
 using page::Section;
-using page::Table;
-using page::table;
-using page::tip_of;
-using page::Verbatim;
 
 /// Which policy, which x and c, how many GPUs, what binds, what to buy next, how sure.
 [[nodiscard]] Section decision(const Inputs& inputs);

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/cache/placement/placement.h"
+#include "sim/cache/placement/placements.h"
 #include "sim/routing/router.h"
 #include "sim/scenario/scenario.h"
 #include "sim/serving/decode_policy.h"

@@ -10,7 +10,6 @@
 #include "tools/results/figure_rows.h"
 #include "tools/results/functional.h"
 #include "tools/results/metrics.h"
-#include "tools/results/sweep.h"
 
 namespace kvsim::results {
 namespace {

@@ -19,6 +19,10 @@
 
 namespace kvsim::results {
 
+/// Figures by which results are ranked unless another one is asked for (ranked_as_asked() in sweep.h).
+inline constexpr std::string_view kThroughput = "throughput.output_tokens_per_s";
+inline constexpr std::string_view kMeanTtft = "latency_s.ttft.mean";
+
 /// Output with at least this task score, relative to the full KV's, is called nearly lossless.
 inline constexpr double kNearlyLossless = 0.99;
 

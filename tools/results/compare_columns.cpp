@@ -6,8 +6,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "planner/capacity/fleet.h"
-#include "planner/capacity/machine_choice.h"
 #include "tools/results/functional.h"
 #include "tools/results/metrics.h"
 #include "tools/results/numbers.h"
@@ -329,10 +327,6 @@ Compares what(const Outcomes& outcomes) {
 
 }  // namespace
 
-std::string compared_ttft(const std::vector<Outcome>& outcomes) {
-  return what(outcomes) == Compares::decode ? "latency_s.ttft.p50" : "latency_s.ttft.mean";
-}
-
 std::vector<Column> columns_of(const Comparison& comparison) {
   switch (what(comparison.outcomes)) {
     case Compares::prefill:
@@ -395,38 +389,6 @@ std::vector<std::string> column_notes(const Comparison& comparison) {
       break;
   }
   return policy_notes(comparison.outcomes);
-}
-
-std::optional<double> ttft_speedup(const planner::ExperimentResult& result, const planner::ExperimentResult& baseline) {
-  const double own = result.measured.ttft_s.mean(), base = baseline.measured.ttft_s.mean();
-  if (!(own > 0) || !(base > 0)) return std::nullopt;
-  return base / own;
-}
-
-bool most_finished(const Measurements& measured) {
-  return measured.completed_measured > 0 && 2 * measured.completed >= measured.arrived;
-}
-
-std::vector<Competitor> competitors_of(const std::vector<Outcome>& outcomes) {
-  std::vector<Competitor> rows;
-  for (const Outcome& o : outcomes) {
-    const Measurements& m = o.result.measured;
-    rows.push_back(
-        {lossless(o.scenario), m.output_tokens > 0, m.refused == 0 && most_finished(m) && unsteady_state(o).empty()});
-  }
-  return rows;
-}
-
-std::optional<double> usd_per_hour(const Outcome& outcome, const models::PriceTable& prices) {
-  const serving::ClusterConfig& cluster = outcome.scenario.serving.cluster;
-  const planner::capacity::Purchase memory = planner::capacity::purchase_for(outcome.scenario, cluster.replicas);
-  return planner::capacity::hourly_cost(prices, cluster, cluster.replicas, memory.dram_gb, memory.storage_gb).total();
-}
-
-std::optional<double> usd_per_million(const Outcome& outcome, const models::PriceTable& prices) {
-  const std::optional<double> hour = usd_per_hour(outcome, prices);
-  if (!hour) return std::nullopt;
-  return planner::capacity::usd_per_million_tokens(*hour, output_tokens_per_s(outcome.result));
 }
 
 }  // namespace kvsim::results

@@ -81,18 +81,17 @@ Metrics comparison_metrics() {
                                 [](const scenario::Scenario& s) { return s.serving.placement || s.workload.chunks; }};
   Metrics rows{{"speedup.*", kPlain, Better::more,
                 "output tokens/s over those of the baseline, equal arrivals and seeds", [](const View& v) {
-                  const auto value = speedup(v.outcome.result, v.comparison->outcomes.front().result);
+                  const auto value = speedup(v.outcome.result, v.baseline->result);
                   return value ? Figure{*value} : missing("the baseline has no output tokens in the measured time");
                 }}};
   append(rows, when(stores, {{"ttft_speedup.*", kPlain, Better::more,
                               "mean time to the first token of the baseline over the policy's", [](const View& v) {
-                                const auto value =
-                                    ttft_speedup(v.outcome.result, v.comparison->outcomes.front().result);
+                                const auto value = ttft_speedup(v.outcome.result, v.baseline->result);
                                 return value ? Figure{*value} : missing(kNothingFinished);
                               }}}));
   append(rows, {{"usd_per_1m_output_tokens.*", kDollars, Better::less,
                  "$/h / (output tokens/s x 3600) x 1e6: GPUs, host memory and storage", [](const View& v) {
-                   const auto value = usd_per_million(v.outcome, v.comparison->prices);
+                   const auto value = usd_per_million(v.outcome, *v.prices);
                    return value ? Figure{*value}
                                 : missing("no price for this GPU, or no output tokens in the measured time");
                  }}});
@@ -111,7 +110,7 @@ Json compare_document(const Comparison& comparison, bool timing) {
     if (!row.exists(first.scenario)) continue;
     Json& figures = doc[row.key.substr(0, row.key.find('.'))] = Json::object();
     for (const Outcome& o : outcomes) {
-      Figure figure = row.figure({o, timing, o.policy, &comparison});
+      Figure figure = row.figure({o, timing, o.policy, &first, &comparison.prices});
       if (figure.value.is_null()) reasons[row.path(o.policy)] = std::move(figure.reason);
       figures[o.policy] = std::move(figure.value);
     }
@@ -300,39 +299,6 @@ List prices(const Comparison& comparison) {
 }
 
 }  // namespace
-
-std::vector<Rival> rivals_of(const std::vector<Outcome>& outcomes) {
-  const std::vector<Competitor> rows = competitors_of(outcomes);
-  std::vector<Rival> rivals;
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    const Outcome& o = outcomes[i];
-    const serving::Measurements& m = o.result.measured;
-    rivals.push_back({o.policy.empty() ? o.scenario.name : o.policy, rows[i], m.arrived, m.completed, m.refused,
-                      m.running, most_finished(m), o.scenario.workload.closed.has_value(),
-                      [&o](std::string_view path) { return Figures(o).at(path); }});
-  }
-  return rivals;
-}
-
-std::string latency_note(const std::vector<Rival>& rivals, bool ttft_only) {
-  std::vector<std::string> not_compared, unfinished;
-  for (const Rival& r : rivals) {
-    if (r.refused > 0) {
-      not_compared.push_back(
-          fmt::format("{} ({} of {} requests refused)", r.policy, whole(r.refused), whole(r.arrived)));
-    } else if (!r.most_finished) {
-      not_compared.push_back(
-          fmt::format("{} ({} of {} requests finished)", r.policy, whole(r.completed), whole(r.arrived)));
-    } else if (r.running > 0 && !r.closed) {
-      unfinished.push_back(fmt::format("{} {} of {}", r.policy, whole(r.running), whole(r.arrived)));
-    }
-  }
-  std::string note =
-      fmt::format("{}: of requests that finished in the measured time", ttft_only ? "TTFT" : "TTFT, TPOT");
-  if (!not_compared.empty()) note += fmt::format("; latencies not compared: {}", fmt::join(not_compared, ", "));
-  if (!unfinished.empty()) note += fmt::format("; unfinished at the end of the run: {}", fmt::join(unfinished, ", "));
-  return note;
-}
 
 Page compare_page(const Comparison& comparison, bool timing, Labels labels) {
   const std::vector<Outcome>& outcomes = comparison.outcomes;

@@ -4,16 +4,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "models/prices/price_table.h"
 #include "tools/results/metrics/metric.h"
 #include "tools/results/numbers.h"
-#include "tools/results/result_document.h"
+#include "tools/results/rivals.h"
 #include "tools/results/section.h"
 #include "tools/results/table.h"
 
@@ -34,13 +31,6 @@ struct Column {
   Kind kind = Kind::plain;
   std::vector<double> values;      ///< not finite where a row has none
   std::vector<std::string> cells;  ///< as printed
-};
-
-/// What a row must have to be compared.
-struct Competitor {
-  bool lossless = false;
-  bool served = true;        ///< emitted tokens: without that it competes in no column
-  bool all_finished = true;  ///< refused nothing, at least half of the requests finished, and in a steady state
 };
 
 enum class Mark : std::uint8_t { none, best, best_lossless };
@@ -78,45 +68,6 @@ KeyList comparison_keys();
 [[nodiscard]] std::vector<Column> time_columns(const std::vector<Outcome>& outcomes);
 /// What they mean, without their marks.
 [[nodiscard]] std::vector<std::string> column_notes(const Comparison& comparison);
-
-/// The time to the first token that a comparison of these outcomes prints first: "latency_s.ttft.p50", or of the mean.
-[[nodiscard]] std::string compared_ttft(const std::vector<Outcome>& outcomes);
-
-/// Whether the times of those requests that finished say something of all: fewer than half are the quick ones.
-[[nodiscard]] bool most_finished(const serving::Measurements& measured);
-[[nodiscard]] std::vector<Competitor> competitors_of(const std::vector<Outcome>& outcomes);
-
-/// A Rival is one of several results that stand beside each other, as far as sentences about them need it.
-struct Rival {
-  std::string policy;
-  Competitor row;
-  std::uint64_t arrived = 0, completed = 0, refused = 0, running = 0;  ///< requests of the whole run
-  bool most_finished = true;
-  bool closed = false;                                  ///< in a closed loop some always run
-  std::function<double(std::string_view path)> figure;  ///< kNone where there is none
-};
-[[nodiscard]] std::vector<Rival> rivals_of(const std::vector<Outcome>& outcomes);
-
-/// Which requests the latencies are of, and whose latencies are not compared, for most of their requests did not
-/// finish.
-[[nodiscard]] std::string latency_note(const std::vector<Rival>& rivals, bool ttft_only);
-
-/// "Even in output tokens/s, closer than 1.4x to the best: a, b": a sentence a figure in which rivals that are compared
-/// are closer than the error of the model (planner/stated_error.h). `ttft`: the path of the time to first token that is
-/// compared.
-[[nodiscard]] std::vector<std::string> even_sentences(const std::vector<Rival>& rivals, std::string_view ttft);
-
-/// USD an hour: the GPUs' rent, or that of nodes, and host memory and storage as `kvsim capacity` buys them. None where
-/// the table has no price for the GPU.
-[[nodiscard]] std::optional<double> usd_per_hour(const Outcome& outcome, const models::PriceTable& prices);
-
-/// USD per 1M output tokens: the GPUs' rent, and host memory and storage as `kvsim capacity` buys them. None where the
-/// table has no price for the GPU, or no tokens came out.
-[[nodiscard]] std::optional<double> usd_per_million(const Outcome& outcome, const models::PriceTable& prices);
-
-/// Mean time to the first token of the baseline over that of the result; none without samples.
-[[nodiscard]] std::optional<double> ttft_speedup(const planner::ExperimentResult& result,
-                                                 const planner::ExperimentResult& baseline);
 
 /// The figures of a comparison beside those of its results, one for every policy.
 Metrics comparison_metrics();

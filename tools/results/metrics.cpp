@@ -8,7 +8,6 @@
 
 #include "models/schema/error.h"
 #include "models/schema/spelling.h"
-#include "tools/results/stated_error.h"
 
 namespace kvsim::results {
 namespace {
@@ -160,7 +159,7 @@ void add_figures(Json& document, Json& reasons, const View& view, Keys keys) {
       Json& all_names = place(document, object, "");
       if (all_names.is_null()) all_names = Json::object();
       for (std::string& name : row->names->of(view.outcome)) {
-        const View one{view.outcome, view.timing, std::move(name), view.comparison};
+        const View one{view.outcome, view.timing, std::move(name), view.baseline, view.prices};
         for (auto each = row; each != end; ++each) add_figure(document, reasons, *each, one);
       }
     }

@@ -27,7 +27,7 @@ void add_figures(Json& document, Json& reasons, const View& view, Keys keys);
 /// The figures of one outcome, by key: what pages are written from.
 class Figures {
  public:
-  explicit Figures(const Outcome& outcome, bool timing = false) : view_{outcome, timing, {}, nullptr} {}
+  explicit Figures(const Outcome& outcome, bool timing = false) : view_{outcome, timing} {}
 
   /// kNone where there is no figure. `name` stands for the * of the key.
   [[nodiscard]] double at(std::string_view key, std::string name = {}) const;

@@ -9,7 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "models/engines/engine_spec.h"
-#include "models/hardware/link_spec.h"
+#include "models/hardware/collectives.h"
 #include "models/kernels/profile.h"
 #include "models/placement/option_pool.h"
 #include "models/placement/placement_spec.h"

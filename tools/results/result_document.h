@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tools/results/documents.h"
-#include "tools/results/metrics/metric.h"
+#include "tools/results/outcome.h"
 #include "tools/results/section.h"
 
 namespace kvsim::results {

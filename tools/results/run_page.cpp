@@ -10,11 +10,10 @@
 #include "sim/serving/decode_policy.h"
 #include "tools/results/functional.h"
 #include "tools/results/metrics.h"
-#include "tools/results/metrics/metric.h"
 #include "tools/results/numbers.h"
 #include "tools/results/provenance.h"
+#include "tools/results/rivals.h"
 #include "tools/results/scenario_words.h"
-#include "tools/results/stated_error.h"
 #include "tools/results/time_account.h"
 
 namespace kvsim::results {

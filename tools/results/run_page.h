@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "tools/results/result_document.h"
+#include "tools/results/outcome.h"
 #include "tools/results/table.h"
 
 namespace kvsim::results {

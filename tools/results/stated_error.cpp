@@ -1,10 +1,7 @@
 #include "tools/results/stated_error.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,80 +10,21 @@
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
-#include "tools/results/comparison.h"
-#include "tools/results/metrics.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::results {
 namespace {
 
-using planner::ErrorFigure;
 using planner::ErrorInterval;
-using planner::FigureErrors;
 using planner::StatedError;
 using planner::StatedErrors;
 
-/// A figure that alternatives compete in, and the error that is of it.
-struct Compared {
-  std::string key;
-  std::string_view words;
-  ErrorFigure error;
-  bool latency = true;  ///< of requests that finished
-};
-
-/// As a comparison prints them.
-std::vector<Compared> compared(const std::string& ttft) {
-  return {
-      {"throughput.output_tokens_per_s", "output tokens/s", &FigureErrors::e2e, false},
-      {"latency_s.tpot.mean", "mean time per output token", &FigureErrors::tpot},
-      {ttft, ttft.ends_with("mean") ? "mean time to first token" : "median time to first token", &FigureErrors::ttft}};
-}
-
-/// "Even in output tokens/s, closer than 1.4x to the best: a, b"; empty where nothing is. Of what is compared alone.
-std::string even_words(const std::vector<Rival>& rivals, const Compared& figure) {
-  const double apart = even_below(StatedErrors::built_in(), figure.error, kErrorConfidence);
-  const bool less = less_is_better(figure.key);
-  std::vector<std::pair<double, std::string>> values;
-  double best = 0;
-  for (const Rival& r : rivals) {
-    const double v = r.figure(figure.key);
-    if (!std::isfinite(v) || !(v > 0) || !r.row.served || (figure.latency && !r.row.all_finished)) continue;
-    if (best == 0 || (less ? v < best : v > best)) best = v;
-    values.emplace_back(v, r.policy);
-  }
-  std::vector<std::string> even;
-  for (auto& [v, name] : values) {
-    if (std::max(v, best) / std::min(v, best) < apart) even.push_back(std::move(name));
-  }
-  if (even.size() < 2) return {};
-  return fmt::format("Even in {}, closer than {} to the best: {}", figure.words, factor(apart), fmt::join(even, ", "));
-}
-
-/// A number of the stated error.
-template <class Get>
-auto stated(Get get) {
-  return [get](const View& v) { return Figure{get(error_of(v.outcome))}; };
-}
-
-Metrics interval_metrics(const std::string& name, const std::string& of, ErrorInterval StatedError::*interval) {
-  const std::string key = "details.model_error." + name;
-  const auto bound = [interval](double ErrorInterval::*which) {
-    return stated([interval, which](const StatedError& e) { return e.*interval.*which; });
-  };
-  return {{key + ".low", kFactor, kNeither, "measured / predicted " + of + ", lower end", bound(&ErrorInterval::low)},
-          {key + ".middle", kFactor, kNeither, "the same, in the middle", bound(&ErrorInterval::middle)},
-          {key + ".high", kFactor, kNeither, "the same, upper end", bound(&ErrorInterval::high)}};
+StatedError error_of(const scenario::Scenario& scenario, const serving::Measurements& m) {
+  const double short_share = m.capacity_s > 0 ? m.memory_short_s / m.capacity_s : 0;
+  return stated_error(StatedErrors::built_in(), planner::error_question(scenario, short_share), kErrorConfidence);
 }
 
 }  // namespace
-
-std::vector<std::string> even_sentences(const std::vector<Rival>& rivals, std::string_view ttft) {
-  std::vector<std::string> sentences;
-  for (const Compared& figure : compared(std::string(ttft))) {
-    if (std::string words = even_words(rivals, figure); !words.empty()) sentences.push_back(std::move(words));
-  }
-  return sentences;
-}
 
 std::string interval_words(const ErrorInterval& i, std::string_view of) {
   constexpr double kSaysNothing = 100;
@@ -104,15 +42,6 @@ std::string error_words(const StatedError& e) {
 std::string unknown_words(const std::vector<std::string>& unknown) {
   return fmt::format("No such point has {}: what that adds to the error is not known", fmt::join(unknown, ", "));
 }
-
-namespace {
-
-StatedError error_of(const scenario::Scenario& scenario, const serving::Measurements& m) {
-  const double short_share = m.capacity_s > 0 ? m.memory_short_s / m.capacity_s : 0;
-  return stated_error(StatedErrors::built_in(), planner::error_question(scenario, short_share), kErrorConfidence);
-}
-
-}  // namespace
 
 StatedError error_of(const Outcome& outcome) {
   return error_of(outcome.scenario, outcome.result.measured);
@@ -158,8 +87,8 @@ ErrorInterval quantised_interval(const serving::ServingConfig& c, const serving:
   return {1 - share * (1 - kernel.low), 1, 1 + share * (kernel.high - 1)};
 }
 
-/// The interval of attention over quantised KV in words; empty where the scenario reads none, or its profile measured
-/// it.
+}  // namespace
+
 std::string quantised_words(const scenario::Scenario& scenario, const serving::Measurements& m) {
   const serving::ServingConfig& c = scenario.serving;
   const auto& kernel = c.cluster.profile.quantised;
@@ -175,8 +104,6 @@ std::string quantised_words(const scenario::Scenario& scenario, const serving::M
                              interval_words(quantised_interval(c, m), "mean iteration, beside other errors"));
 }
 
-}  // namespace
-
 std::vector<std::string> how_sure(const scenario::Scenario& scenario) {
   return how_sure(scenario, serving::Measurements{});
 }
@@ -185,24 +112,6 @@ std::vector<std::string> how_sure(const scenario::Scenario& scenario, const serv
   std::vector<std::string> lines{error_words(error_of(scenario, measured))};
   if (const auto unknown = not_measured(scenario); !unknown.empty()) lines.push_back(unknown_words(unknown));
   if (std::string words = quantised_words(scenario, measured); !words.empty()) lines.push_back(std::move(words));
-  return lines;
-}
-
-std::vector<std::string> how_sure(const std::vector<Outcome>& outcomes) {
-  std::vector<std::string> lines, unknown;
-  const auto add = [](std::vector<std::string>& to, std::string line) {
-    if (!line.empty() && std::find(to.begin(), to.end(), line) == to.end()) to.push_back(std::move(line));
-  };
-  for (const Outcome& o : outcomes) {
-    add(lines, error_words(error_of(o)));
-    for (std::string& what : not_measured(o.scenario)) add(unknown, std::move(what));
-    add(lines, quantised_words(o.scenario, o.result.measured));
-  }
-  if (!unknown.empty()) lines.push_back(unknown_words(unknown));
-  if (outcomes.size() > 1) {
-    for (std::string& words : even_sentences(rivals_of(outcomes), compared_ttft(outcomes)))
-      add(lines, std::move(words));
-  }
   return lines;
 }
 
@@ -252,26 +161,6 @@ Page stated_errors_page(const planner::StatedErrors& errors) {
            apart(&planner::FigureErrors::tpot), apart(&planner::FigureErrors::ttft),
            apart(&planner::FigureErrors::e2e))}}};
   return page;
-}
-
-Metrics stated_error_metrics() {
-  Metrics rows{
-      {"details.model_error.confidence", kShare, kNeither, "with which what an engine measures lies in these intervals",
-       stated([](const StatedError& e) { return e.confidence; })},
-      {"details.model_error.group", kText, kNeither, "whose measured points they are of: the nearest that have enough",
-       stated([](const StatedError& e) { return e.group; })},
-      {"details.model_error.groups", kCount, kNeither, "models, GPUs and engines among them",
-       stated([](const StatedError& e) { return e.groups; })},
-      {"details.model_error.points", kCount, kNeither, "measured points among them",
-       stated([](const StatedError& e) { return e.points; })},
-      {"details.model_error.not_measured", kText, kNeither,
-       "what no measured point has of this scenario, whose error is not known; empty: nothing",
-       [](const View& v) { return Figure{fmt::format("{}", fmt::join(not_measured(v.outcome.scenario), ", "))}; }}};
-  append(rows, interval_metrics("tpot", "time per output token", &StatedError::tpot));
-  append(rows, interval_metrics("ttft", "time to first token", &StatedError::ttft));
-  append(rows, interval_metrics("e2e", "time of a request, of which throughput in a closed loop is the reciprocal",
-                                &StatedError::e2e));
-  return rows;
 }
 
 }  // namespace kvsim::results

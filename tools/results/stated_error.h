@@ -7,7 +7,7 @@
 
 #include "planner/stated_error.h"
 #include "tools/results/fields.h"
-#include "tools/results/metrics/metric.h"
+#include "tools/results/outcome.h"
 #include "tools/results/table.h"
 
 namespace kvsim::results {
@@ -28,6 +28,10 @@ inline constexpr double kErrorConfidence = 0.9;
 /// What that leaves out.
 [[nodiscard]] std::string unknown_words(const std::vector<std::string>& not_measured);
 
+/// The interval of attention over quantised KV in words; empty where the scenario reads none, or its profile measured
+/// it.
+[[nodiscard]] std::string quantised_words(const scenario::Scenario& scenario, const serving::Measurements& measured);
+
 /// Of a scenario under which nothing was simulated.
 [[nodiscard]] std::vector<std::string> how_sure(const scenario::Scenario& scenario);
 
@@ -42,16 +46,10 @@ Field<O> how_sure_field() {
                           [](const O& o) { return how_sure(o.scenario); });
 }
 
-/// Each once: intervals of the runs, what was not measured; of several, which are even with the best.
-[[nodiscard]] std::vector<std::string> how_sure(const std::vector<Outcome>& outcomes);
-
 /// What intervals stated of groups left out hold; empty where there is one group or none.
 [[nodiscard]] std::vector<std::string> coverage_words(const planner::StatedErrors& errors);
 
 /// What kvsim ships of earlier backtests.
 Page stated_errors_page(const planner::StatedErrors& errors);
-
-/// What is stated of one run, as figures.
-Metrics stated_error_metrics();
 
 }  // namespace kvsim::results

@@ -22,10 +22,6 @@
 
 namespace kvsim::results {
 
-/// What points are ranked by unless somebody asks for another figure: see ranked_as_asked().
-inline constexpr std::string_view kThroughput = "throughput.output_tokens_per_s";
-inline constexpr std::string_view kMeanTtft = "latency_s.ttft.mean";
-
 /// A sweep and what became of its points.
 struct Sweep {
   planner::sweep::Plan plan;

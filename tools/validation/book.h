@@ -1,6 +1,7 @@
 // Looks up what the expressions of one file of figures refer to: terms, choices, runs (each simulated once) and probes.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -9,11 +10,20 @@
 
 #include "tools/validation/expression.h"
 #include "tools/validation/figure_file.h"
-#include "tools/validation/group.h"
 #include "tools/validation/probes.h"
 #include "tools/validation/runs.h"
 
 namespace kvsim::validation {
+
+/// What figures may read beside what the binary carries, and which of them are wanted.
+struct Inputs {
+  /// The folder of measured data (measured_data.h); empty where there is none, and figures that need it are skipped.
+  std::string measured{};
+  std::string beginning{};              ///< only figures whose id begins so, without the group; empty: all
+  std::vector<std::string> settings{};  ///< as of --set, of every run, after its own
+  std::string folder{};                 ///< of the file, where scenarios may lie too; empty: the binary's alone
+  std::function<void()> watch{};        ///< called before every run; may throw
+};
 
 class Book {
  public:

@@ -11,7 +11,7 @@
 #include "models/schema/error.h"
 #include "models/schema/object_schema.h"
 #include "tools/validation/expression.h"
-#include "tools/validation/group.h"
+#include "tools/validation/figure.h"
 
 namespace kvsim::validation {
 

@@ -88,19 +88,4 @@ Metrics sample_metrics(const std::string& key, const std::string& sentence,
   return rows;
 }
 
-std::string unsteady_state(const Outcome& outcome) {
-  return planner::unsteady_state(outcome.result.measured, planner::variation_of_gaps(outcome.scenario));
-}
-
-double output_tokens_per_s(const planner::ExperimentResult& result) {
-  const serving::Measurements& m = result.measured;
-  return m.measured_s > 0 ? static_cast<double>(m.output_tokens) / m.measured_s : 0;
-}
-
-std::optional<double> speedup(const planner::ExperimentResult& result, const planner::ExperimentResult& baseline) {
-  const double base = output_tokens_per_s(baseline);
-  if (base <= 0) return std::nullopt;
-  return output_tokens_per_s(result) / base;
-}
-
 }  // namespace kvsim::results

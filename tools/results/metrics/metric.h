@@ -9,28 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include "planner/experiment.h"
 #include "tools/results/numbers.h"
+#include "tools/results/outcome.h"
 #include "tools/results/section.h"
 
 namespace kvsim::results {
-
-/// A scenario and what it came to: what every page and document of runs and comparisons is made of.
-struct Outcome {
-  scenario::Scenario scenario;
-  planner::ExperimentResult result;
-  std::string policy;            ///< of a comparison, as asked for; else empty
-  std::string interrupted = {};  ///< what the result is of, in a sentence, where the run was interrupted; else empty
-};
-
-/// Why what was measured is no steady state (planner::unsteady_state); empty where nothing speaks against one.
-std::string unsteady_state(const Outcome& outcome);
-
-/// Output tokens per second, over all replicas or nodes. 0 where no time was measured.
-double output_tokens_per_s(const planner::ExperimentResult& result);
-
-/// Output tokens/s over those of `baseline`; no value where the baseline has none.
-std::optional<double> speedup(const planner::ExperimentResult& result, const planner::ExperimentResult& baseline);
 
 /// A value of a result, or null and why there is none.
 struct Figure {
@@ -54,14 +37,13 @@ Figure count(std::integral auto value) {
   return {value};
 }
 
-struct Comparison;
-
 /// What a figure is taken from.
 struct View {
   const Outcome& outcome;
-  bool timing = false;    ///< with figures of the wall clock
-  std::string name = {};  ///< that the * of the key stands for
-  const Comparison* comparison = nullptr;
+  bool timing = false;                         ///< with figures of the wall clock
+  std::string name = {};                       ///< that the * of the key stands for
+  const Outcome* baseline = nullptr;           ///< of a comparison
+  const models::PriceTable* prices = nullptr;  ///< of a comparison; null: the built-in one
 
   [[nodiscard]] const serving::Measurements& measured() const { return outcome.result.measured; }
   [[nodiscard]] const serving::ServingConfig& config() const { return outcome.scenario.serving; }
@@ -132,6 +114,7 @@ Metrics reuse_metrics();
 Metrics run_metrics();
 Metrics timeline_metrics();
 Metrics detail_metrics();
+Metrics stated_error_metrics();
 /// Of these, the speed of the simulation by the wall clock.
 Metrics speed_metrics();
 

@@ -10,7 +10,6 @@
 #include "planner/quality_floor.h"
 #include "sim/cache/prompt_cache.h"
 #include "sim/serving/bottleneck.h"
-#include "tools/results/comparison.h"
 #include "tools/results/metrics/metric.h"
 #include "tools/results/provenance.h"
 #include "tools/results/scenario_words.h"
@@ -71,7 +70,7 @@ template <class Cost>
 auto priced(Cost cost) {
   return [cost](const View& v) {
     static const models::PriceTable built_in = models::PriceTable::built_in();
-    const std::optional<double> usd = cost(v.outcome, v.comparison ? v.comparison->prices : built_in);
+    const std::optional<double> usd = cost(v.outcome, v.prices ? *v.prices : built_in);
     return usd ? Figure{*usd} : missing("no price of this GPU is known, or no token came out");
   };
 }

@@ -1,4 +1,4 @@
-#include "sim/cache/placement/placement.h"
+#include "sim/cache/placement/placements.h"
 
 #include <algorithm>
 
