@@ -11,7 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "planner/backtest/serving_points.h"
+#include "planner/backtest/serving_point.h"
 
 namespace kvsim::planner::backtest {
 

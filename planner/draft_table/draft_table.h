@@ -7,7 +7,7 @@
 
 #include "sim/scenario/scenario.h"
 #include "sim/serving/draft_lengths/draft_table.h"
-#include "sim/serving/round_rate.h"
+#include "sim/serving/draft_lengths/round_rate.h"
 
 namespace kvsim::planner {
 

@@ -10,7 +10,7 @@
 #include "sim/pools/pool_request.h"
 #include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/draft_lengths/draft_lengths.h"
-#include "sim/serving/drafting.h"
+#include "sim/serving/draft_lengths/drafting.h"
 #include "sim/serving/measurements.h"
 
 namespace kvsim::pools {

@@ -10,7 +10,7 @@
 #include "models/kernels/step_work.h"
 #include "sim/engine/time.h"
 #include "sim/serving/draft_lengths/draft_lengths.h"
-#include "sim/serving/drafting.h"
+#include "sim/serving/draft_lengths/drafting.h"
 #include "sim/serving/measurements.h"
 #include "sim/serving/replica_environment.h"
 #include "sim/serving/request.h"

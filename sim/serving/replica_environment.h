@@ -11,7 +11,7 @@
 #include "sim/machine/gpu_group.h"
 #include "sim/serving/config.h"
 #include "sim/serving/decode_policy.h"
-#include "sim/serving/drafting.h"
+#include "sim/serving/draft_lengths/drafting.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/measurements.h"
 #include "sim/serving/prompt_store.h"

@@ -7,7 +7,7 @@
 #include "sim/routing/router.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/draft_lengths/draft_length_policy.h"
-#include "sim/serving/drafting.h"
+#include "sim/serving/draft_lengths/drafting.h"
 #include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/replica.h"

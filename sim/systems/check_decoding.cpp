@@ -9,7 +9,7 @@
 #include "sim/serving/configuration_error.h"
 #include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/draft_lengths/draft_table.h"
-#include "sim/serving/drafting.h"
+#include "sim/serving/draft_lengths/drafting.h"
 #include "sim/serving/fetching.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/systems/checks.h"

@@ -7,10 +7,10 @@
 
 #include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/draft_lengths/draft_lengths.h"
-#include "sim/serving/drafting.h"
+#include "sim/serving/draft_lengths/drafting.h"
+#include "sim/serving/draft_lengths/round_rate.h"
 #include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
-#include "sim/serving/round_rate.h"
 #include "tests/serving/length_figures.h"
 #include "tests/support/small_scenario.h"
 

@@ -18,7 +18,6 @@
 #include "models/schema/registry.h"
 #include "sim/serving/config.h"
 #include "sim/serving/decode_policy.h"
-#include "sim/serving/drafting.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/request.h"
 
@@ -66,6 +65,8 @@ struct DraftOutlook {
   /// and no formula of a replica's rounds holds.
   bool elsewhere = false;
 };
+
+class Drafting;
 
 class DraftLengthPolicy {
  public:

@@ -7,6 +7,7 @@
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/draft_lengths/agreement_keys.h"
 #include "sim/serving/draft_lengths/draft_length_policy.h"
+#include "sim/serving/draft_lengths/drafting.h"
 #include "sim/serving/kv_geometry.h"
 
 namespace kvsim::serving {

@@ -10,7 +10,8 @@
 
 #include "sim/serving/draft_lengths/agreement_keys.h"
 #include "sim/serving/draft_lengths/draft_length_policy.h"
-#include "sim/serving/round_rate.h"
+#include "sim/serving/draft_lengths/drafting.h"
+#include "sim/serving/draft_lengths/round_rate.h"
 
 namespace kvsim::serving {
 namespace {

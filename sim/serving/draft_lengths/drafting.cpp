@@ -1,4 +1,4 @@
-#include "sim/serving/drafting.h"
+#include "sim/serving/draft_lengths/drafting.h"
 
 #include <algorithm>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "sim/serving/round_rate.h"
+#include "sim/serving/draft_lengths/round_rate.h"
 
 #include <algorithm>
 #include <cmath>

@@ -7,7 +7,7 @@
 #include "models/kernels/step_time.h"
 #include "sim/serving/config.h"
 #include "sim/serving/decode_policy.h"
-#include "sim/serving/drafting.h"
+#include "sim/serving/draft_lengths/drafting.h"
 #include "sim/serving/kv_geometry.h"
 
 namespace kvsim::serving {
