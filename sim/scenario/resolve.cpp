@@ -18,7 +18,7 @@
 #include "models/prefetch/prefetch_spec.h"
 #include "models/reuse/importance_signal.h"
 #include "models/schema/spelling.h"
-#include "sim/cache/placement/placement.h"
+#include "sim/cache/placement/placements.h"
 #include "sim/routing/router.h"
 #include "sim/scenario/scenario.h"
 #include "sim/scenario/schemas.h"

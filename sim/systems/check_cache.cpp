@@ -5,7 +5,7 @@
 
 #include "models/placement/option_pool.h"
 #include "models/placement/placement_spec.h"
-#include "sim/cache/placement/placement.h"
+#include "sim/cache/placement/placements.h"
 #include "sim/cache/prompt_cache.h"
 #include "sim/serving/configuration_error.h"
 #include "sim/systems/checks.h"

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/report/parts.h"
 #include "tools/report/report.h"
 
 namespace kvsim::report {

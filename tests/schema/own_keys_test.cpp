@@ -73,7 +73,8 @@ TEST(Registry, IsListedByPlaceThenByName) {
 
 TEST(OwnKeys, StandBesideTheMapsOwnEachOnce) {
   std::vector<std::string> names;
-  for (const FieldInfo& field : choice_schema().info().fields) names.push_back(field.name);
+  const auto schema = choice_schema();
+  for (const FieldInfo& field : schema.info().fields) names.push_back(field.name);
   EXPECT_EQ(names, (std::vector<std::string>{"policy", "prior", "rows", "most"}));
   EXPECT_EQ(choice_schema().info().find("prior")->default_text, "4");
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tools/report/documents.h"
-#include "tools/report/report.h"
+#include "tools/report/parts.h"
 
 namespace kvsim::report {
 
