@@ -279,10 +279,10 @@ TEST(Trace, IsLookedForBesideTheScenarioThenInTheWorkingDirectory) {
 
 // One loader resolves all of these: a machine that is tried is the scenario as it would be written for it.
 TEST(OnMachine, IsTheScenarioAsWrittenForThatGpu) {
-  const auto s = small_scenario({"schedule.engine=trtllm", "cluster.gpu.profile.fused.norms=false",
+  const auto s = small_scenario({"schedule.engine=vllm", "cluster.gpu.profile.fused.norms=false",
                                  "cluster.gpu.profile.launch.kernel=1 us", "cluster.node={gpus: 8, price: 20 USD/h}",
                                  "cluster.gpu.profile.fitted.elementwise.t0=9 us", "cluster.host.link=pcie3-x16"});
-  const auto written = small_scenario({"schedule.engine=trtllm", "cluster.node={gpus: 8}", "cluster.gpu.type=h200",
+  const auto written = small_scenario({"schedule.engine=vllm", "cluster.node={gpus: 8}", "cluster.gpu.type=h200",
                                        "cluster.gpu.tensor_parallel=2", "cluster.gpu.profile.fused.norms=false",
                                        "cluster.gpu.profile.launch.kernel=1 us"});
   EXPECT_EQ(resolved_yaml(on_machine(s, "h200", 2)), resolved_yaml(written));

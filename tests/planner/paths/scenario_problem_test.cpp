@@ -135,8 +135,8 @@ TEST(PathProblemOfScenario, ARequestThatFitsNowhereIsNoPlan) {
 }
 
 TEST(PlannedWeights, AreTheRatesOfAFeasiblePlan) {
-  scenario::Scenario s = pool_scenario();
-  s.serving.cluster.pools->dispatch.policy = "planned";
+  const scenario::Scenario s =
+      scenario::ScenarioFile(KVSIM_SOURCE_DIR "/scenarios/remote_prefix/published.yaml", {}).load();
   EXPECT_TRUE(needs_planned_weights(s));
   const scenario::Scenario planned = with_planned_weights(s);
   EXPECT_FALSE(needs_planned_weights(planned));
