@@ -75,7 +75,7 @@ class KvMemory {
   /// Lets go of blocks, the last one first.
   void unrefer(std::span<const BlockTable::Slot> chain);
   [[nodiscard]] const BlockTable& blocks() const { return table_; }
-  /// Of reserved() over time.
+  /// Statistics of reserved() over time.
   [[nodiscard]] const MemoryPool& pool() const { return used_; }
 
   [[nodiscard]] std::int64_t capacity() const { return used_.capacity(); }

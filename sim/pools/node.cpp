@@ -57,7 +57,7 @@ void Node::prefill(Request& request, std::int64_t compressed) {
   loop_.gpus().wake();
 }
 
-/// Whoever is in step with the others from now on joins them; the drafter may propose for everybody else.
+/// Requests that are in step with the others from now on join them; the drafter may propose for the rest.
 bool Node::decide() {
   std::erase_if(alone_, [this](const StepEntry& entry) {
     const Request& r = *entry.request;

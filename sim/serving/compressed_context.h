@@ -1,4 +1,4 @@
-// What a compressor leaves of a request's context, in tokens: how many it acts on, how many are left to be read, and
+// A request's context as a compressor leaves it, in tokens: how many it acts on, how many are left to be read, and
 // their size in units of full tokens.
 #pragma once
 
@@ -19,13 +19,13 @@ class CompressedContext {
   /// `keep_ratio` applies to token dropping (and to the dropping half of `both`); quantisers bring their own ratio.
   CompressedContext(const models::LlmSpec& model, const models::CompressorSpec& compressor, double keep_ratio);
 
-  /// The same with a low-bit copy of every token, beside which the latest (the compressor's residual) and
+  /// A context with a low-bit copy of every token, beside which the latest (the compressor's residual) and
   /// `fetched_tokens` more are held in 16 bit: resident_fraction() of models/prefetch.
   [[nodiscard]] CompressedContext with_low_bit_copy(std::int64_t fetched_tokens) const;
-  /// The same where the GPU has room for `share` of every token's full KV, which is streamed through it.
+  /// A context of which the GPU has room for `share` of every token's full KV, which is streamed through it.
   [[nodiscard]] CompressedContext with_streaming(double share) const;
-  /// The same where a compressor leaves so many tokens, sinks and residual included, however long the context is: of
-  /// the prompt, what is generated staying beside them, or of all. Precondition: it drops tokens and narrows none.
+  /// A context of which a compressor leaves so many tokens, sinks and residual included, however long the context is:
+  /// of the prompt, what is generated staying beside them, or of all. Precondition: it drops tokens and narrows none.
   [[nodiscard]] CompressedContext with_budget(std::int64_t tokens) const;
 
   /// c: compressed bytes / full bytes of what is compressed, without a budget.
@@ -40,9 +40,10 @@ class CompressedContext {
   // In units of full tokens.
   /// All of the context.
   [[nodiscard]] double tokens(std::int64_t prompt, std::int64_t generated) const;
-  /// The same without what is fetched step by step.
+  /// tokens() without those that are fetched step by step.
   [[nodiscard]] double tokens_moved(std::int64_t prompt, std::int64_t generated) const;
-  /// What the compressor acts on, and what it keeps whole. Precondition: no low-bit copy.
+  /// Tokens that are left of those that the compressor acts on, and tokens that it keeps whole. Precondition: no
+  /// low-bit copy.
   [[nodiscard]] double bytes_left(std::int64_t prompt, std::int64_t generated) const;
   [[nodiscard]] std::int64_t kept_whole(std::int64_t prompt, std::int64_t generated) const {
     return prompt + generated - compressible(prompt, generated);
@@ -60,7 +61,7 @@ class CompressedContext {
 
   // How these grow with every generated token, where that is the same for each from here on: so that requests that
   // generate in step can be counted together.
-  /// What tokens() grows by is so many units of a token for a token. Nothing where that is not regular.
+  /// tokens() grows by so many units of a token for a token. Nothing where that is not regular.
   struct TokenUnits {
     std::int64_t of_token = 1;
     std::int64_t a_token_adds = 1;
@@ -81,7 +82,7 @@ class CompressedContext {
   [[nodiscard]] bool grows_regularly(std::int64_t prompt, std::int64_t generated) const;
   /// Tokens that the compressor acts on; the rest of the context is kept whole.
   [[nodiscard]] std::int64_t compressible(std::int64_t prompt, std::int64_t generated) const;
-  /// Of these, those that are left.
+  /// Tokens of compressible() that are left.
   [[nodiscard]] double tokens_left(std::int64_t prompt, std::int64_t generated) const;
   /// A low-bit copy of `context` tokens with `whole` of them in 16 bit beside it; `factor` times as much of the copy.
   [[nodiscard]] double low_bit_tokens(std::int64_t context, std::int64_t whole, double factor = 1) const;

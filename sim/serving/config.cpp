@@ -1,4 +1,4 @@
-// What a cluster is made of: its interconnect, and the machines that replicas take.
+// A cluster's interconnect, and the machines that its replicas take.
 #include "sim/serving/config.h"
 
 namespace kvsim::serving {

@@ -17,7 +17,7 @@ KvGeometry kv_at(const ServingConfig& config, double keep_ratio);
 /// The KV of the configured model under the configured decode policy, as a replica or a node of a pool holds it.
 KvGeometry configured_geometry(const ServingConfig& config);
 
-/// What a step fetches for the most proposals that the policy makes, if any.
+/// Prefetch of a step for the most proposals that the policy makes, if any.
 models::PrefetchSpec replica_prefetch(const ServingConfig& config, const DecodePolicy& decode);
 
 /// Bytes of weights that a replica's GPUs hold: the model's, those of an auxiliary drafter, and those of a small model
@@ -26,7 +26,7 @@ std::int64_t replica_weights(const ServingConfig& config);
 /// Bytes of a model's weights on all GPUs together: ranks have copies of all but the routed experts.
 [[nodiscard]] std::int64_t held_weights(const models::LlmSpec& model, const models::Parallelism& parallel);
 
-/// What becomes of the GPU memory of a tensor-parallel group, bytes; the parts add up to `gpu`.
+/// The GPU memory of a tensor-parallel group by use, bytes; the parts add up to `gpu`.
 struct MemorySplit {
   std::int64_t gpu = 0;          ///< of all its GPUs
   std::int64_t kept_free = 0;    ///< beyond cluster.gpu.memory_fraction; with stated KV all that is left

@@ -71,7 +71,7 @@ class KvGeometry {
   /// Bytes of one copy over all layers (models/kernels shards them), outside of windows too: see leave_out() of
   /// models/kernels.
   [[nodiscard]] double full_read(std::int64_t tokens) const;
-  /// The same of the compressed KV; see CompressedContext::read().
+  /// Bytes read of the compressed KV; see CompressedContext::read().
   [[nodiscard]] double compressed_read(std::int64_t prompt, std::int64_t generated,
                                        double attention_time_factor = 1) const {
     return compressed_.read(prompt, generated, model_token_bytes_, attention_time_factor);
@@ -81,7 +81,7 @@ class KvGeometry {
     return compressed_.read_growth(prompt, generated, model_token_bytes_, attention_time_factor);
   }
 
-  /// What full_reservation() and compressed_reservation() grow by with every generated token, in units of a token;
+  /// full_reservation() and compressed_reservation() grow by so much with every generated token, in units of a token;
   /// nothing where blocks do not come regularly.
   [[nodiscard]] std::optional<CompressedContext::TokenUnits> full_units() const;
   [[nodiscard]] std::optional<CompressedContext::TokenUnits> compressed_units() const;

@@ -39,7 +39,7 @@ class StepLoopOwner : public StretchOwner {
   virtual void idle(bool lags) = 0;
   /// A step has ended that is not one of many at once; apply() follows.
   virtual void on_step_ended() = 0;
-  /// What the step has computed takes effect.
+  /// Results of the step take effect.
   virtual void apply() = 0;
 };
 
@@ -98,7 +98,7 @@ class StepLoop final : private machine::StepOwner {
   const GroupEnvironment& env_;
   StepLoopOwner& owner_;
   StepParts parts_;
-  // What a step of a stretch needs, from the object of its event on: see EventQueue::prefetch_next().
+  // A step of a stretch needs these, from the object of its event on: see EventQueue::prefetch_next().
   machine::GpuGroup gpus_;
   Stretch stretch_;
   SteadyBatch steady_;

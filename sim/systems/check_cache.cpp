@@ -87,7 +87,7 @@ void check_verification(const ServingConfig& config, const models::OptionPool& p
   }
 }
 
-/// What may be done with prompts that are continued from what was loaded.
+/// Checks what may be done with prompts that are continued from what was loaded.
 void check_decode(const ServingConfig& config) {
   const serving::DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
   const models::OptionPool pool = models::option_pool(*config.placement);
@@ -115,7 +115,7 @@ void check_decode(const ServingConfig& config) {
   if (decode.verifies && !decode.keeps_full) check_verification(config, pool);
 }
 
-/// What is stored is smaller than the whole; what only reads a part of the whole stores nothing.
+/// Checks that stored forms are smaller than the whole: a compressor that only reads a part stores nothing.
 void check_stored_forms(const models::PlacementSpec& spec) {
   const auto check = [](const std::string& key, const models::CompressorSpec& c) {
     if (!c.reads_only) return;

@@ -111,7 +111,7 @@ void check_compressor(const ServingConfig& config, const DecodePolicy& decode) {
   }
 }
 
-/// What policies with an auxiliary drafter need of it.
+/// Checks what policies with an auxiliary drafter need of it.
 void check_drafter(const ServingConfig& config, const DecodePolicy& decode) {
   if (!decode.drafter) return;
   if (!config.decode.drafter) {
@@ -184,7 +184,7 @@ void check_draft_lengths(const ServingConfig& config, const DecodePolicy& decode
                   decode.name));
 }
 
-/// What policies with a low-bit copy, or that fetch KV, need.
+/// Checks what policies with a low-bit copy, or that fetch KV, need.
 void check_fetching(const ServingConfig& config, const DecodePolicy& decode) {
   const models::PrefetchSpec& spec = config.decode.prefetch;
   if (decode.low_bit_copy && config.decode.compressor.kind != models::CompressionKind::quantisation) {

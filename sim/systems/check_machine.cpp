@@ -67,7 +67,7 @@ void check_parallelism(const ServingConfig& config, const DecodePolicy& decode) 
   }
 }
 
-/// What a model's layers keep that is not the KV of all tokens, for messages; nothing where there is nothing else.
+/// Says what a model's layers keep that is not the KV of all tokens; nothing where there is nothing else.
 std::string kept_otherwise(const models::LlmSpec& m) {
   if (m.state.layers > 0) {
     return fmt::format("{} of the {} layers of {} keep a state of each request in place of KV", m.state.layers,
@@ -218,7 +218,7 @@ void check_engine_rules(const ServingConfig& config, const DecodePolicy& decode)
   }
 }
 
-/// What only replicas with host memory have.
+/// Checks what only replicas with host memory have.
 void check_replicas(const ServingConfig& config, const DecodePolicy& decode, const SchedulePolicyEntry& schedule) {
   if (schedule.needs_verification && !decode.verifies) {
     throw ConfigurationError("schedule.policy",
