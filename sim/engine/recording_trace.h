@@ -27,8 +27,7 @@ class RecordingTrace final : public TraceSink {
     return static_cast<int>(slices_.size()) - 1;
   }
   int add_counter(std::string_view, std::string_view) override { return counters_++; }
-  void slice(int track, std::string_view name, SimTime begin, SimTime end, std::uint64_t owner,
-             double value) override {
+  void slice(int track, std::string_view name, SimTime begin, SimTime end, std::uint64_t owner, double value) override {
     slices_[static_cast<std::size_t>(track)].push_back(
         {std::string(name), begin.seconds(), end.seconds(), owner, value});
   }

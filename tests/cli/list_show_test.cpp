@@ -127,9 +127,9 @@ TEST_F(ListShowTest, AStepIsTakenApart) {
     names.push_back(o["operator"]);
   }
   EXPECT_EQ(sum_s, step["seconds"].get<double>());
-  EXPECT_EQ(names, (std::vector<std::string>{"linear layers", "router and shared experts", "routed experts", "LM head",
-                                             "attention", "norms and activations",
-                                             "launch and scheduling of an iteration"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"linear layers", "router and shared experts", "routed experts", "LM head",
+                                      "attention", "norms and activations", "launch and scheduling of an iteration"}));
   EXPECT_EQ(step["operators"][2]["from"], "form");
   EXPECT_EQ(step["operators"][2]["error"]["held_out"], true);
   EXPECT_TRUE(step["operators"][6]["error"].is_null());

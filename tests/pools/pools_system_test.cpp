@@ -5,9 +5,9 @@
 #include <numeric>
 
 #include "models/catalogue/catalogue.h"
+#include "sim/engine/recording_trace.h"
 #include "sim/systems/systems.h"
 #include "tests/pools/pools_runs.h"
-#include "sim/engine/recording_trace.h"
 
 namespace kvsim::testing::KVSIM_FILE {
 namespace {

@@ -6,11 +6,11 @@
 #include <fmt/format.h>
 
 #include "planner/policy_words.h"
+#include "sim/engine/recording_trace.h"
 #include "sim/serving/kv_capacity.h"
 #include "sim/serving/simulation.h"
 #include "tests/scenario/temporary_folder.h"
 #include "tests/support/small_scenario.h"
-#include "sim/engine/recording_trace.h"
 
 namespace kvsim::testing::KVSIM_FILE {
 namespace {

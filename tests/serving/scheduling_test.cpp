@@ -4,10 +4,10 @@
 
 #include <utility>
 
+#include "sim/engine/recording_trace.h"
 #include "sim/serving/simulation.h"
 #include "sim/systems/systems.h"
 #include "tests/support/small_scenario.h"
-#include "sim/engine/recording_trace.h"
 
 namespace kvsim::testing::KVSIM_FILE {
 namespace {

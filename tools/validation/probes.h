@@ -13,9 +13,9 @@
 #include "models/calibration/samples.h"
 #include "planner/backtest/backtest.h"
 #include "planner/experiment.h"
+#include "sim/engine/recording_trace.h"
 #include "tools/results/section.h"
 #include "tools/validation/measured_data.h"
-#include "sim/engine/recording_trace.h"
 
 namespace kvsim::validation {
 

@@ -10,8 +10,8 @@
 #include <CLI/CLI.hpp>
 
 #include "models/calibration/calibrate.h"
-#include "models/calibration/replay_files.h"
 #include "models/calibration/physics.h"
+#include "models/calibration/replay_files.h"
 #include "models/kernels/profile.h"
 #include "models/schema/error.h"
 #include "models/schema/units.h"
