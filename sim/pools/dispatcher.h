@@ -14,7 +14,7 @@
 #include "models/schema/own_keys.h"
 #include "models/schema/registry.h"
 #include "sim/engine/time.h"
-#include "sim/pools/node.h"
+#include "sim/pools/site.h"
 #include "sim/pools/pool_request.h"
 #include "sim/pools/storage_network.h"
 #include "sim/serving/config.h"
@@ -24,8 +24,8 @@ namespace kvsim::pools {
 /// A path, and the nodes that it needs.
 struct Assignment {
   models::Path path = models::Path::B1;
-  Node* local = nullptr;
-  Node* remote = nullptr;
+  Site* local = nullptr;
+  Site* remote = nullptr;
 };
 
 /// What a dispatcher may know.
@@ -40,26 +40,26 @@ class PoolsView {
   /// requests at once, leaves no room.
   [[nodiscard]] virtual std::optional<Assignment> room(const PoolRequest& request, models::Path path) const = 0;
   /// The local node that the fewest stateless requests are verified on; null where there is none.
-  [[nodiscard]] virtual Node* local_for_reloads() const = 0;
+  [[nodiscard]] virtual Site* local_for_reloads() const = 0;
   /// Expected seconds from now to its last token if it starts there now.
   [[nodiscard]] virtual double expected_s(const PoolRequest& request, const Assignment& assignment) const = 0;
   /// Seconds of link time: its first transfer, to the remote node where it takes one, else to the local one; and one
   /// reload of its full KV to a local node.
   [[nodiscard]] virtual double first_load_s(const PoolRequest& request, const Assignment& assignment) const = 0;
-  [[nodiscard]] virtual double reload_s(const PoolRequest& request, const Node& local) const = 0;
+  [[nodiscard]] virtual double reload_s(const PoolRequest& request, const Site& local) const = 0;
   /// Seconds that the transfers queued or under way to a node still take; and, beside those, reloads that are late.
-  [[nodiscard]] virtual double backlog_s(const Node& node) const = 0;
-  [[nodiscard]] virtual double late_reloads_s(const PoolRequest& request, const Node& local) const = 0;
+  [[nodiscard]] virtual double backlog_s(const Site& node) const = 0;
+  [[nodiscard]] virtual double late_reloads_s(const PoolRequest& request, const Site& local) const = 0;
   /// Share of the time of a local node's link that its drafting stateless requests and this one take with a reload a
   /// round, as fast as they can draft; above 1, the link is what they wait for. 0 where nobody drafts.
   [[nodiscard]] virtual double reload_load(const PoolRequest& request, const Assignment& assignment) const = 0;
   /// Rounds that it is expected to draft and verify on a path from now on.
   [[nodiscard]] virtual double expected_rounds(const PoolRequest& request, models::Path path) const = 0;
   /// Seconds of drafting of a round on that node, as long as rounds lately began.
-  [[nodiscard]] virtual double drafting_s(const Node& remote) const = 0;
+  [[nodiscard]] virtual double drafting_s(const Site& remote) const = 0;
   /// Bytes of memory that a reload takes, and that `node` has for reloads beside what is held for good.
   [[nodiscard]] virtual double reload_bytes(const PoolRequest& request) const = 0;
-  [[nodiscard]] virtual double reload_room(const Node& node) const = 0;
+  [[nodiscard]] virtual double reload_room(const Site& node) const = 0;
 };
 
 class Dispatcher {

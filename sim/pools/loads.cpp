@@ -20,7 +20,7 @@ memory::MemoryClaim& claim_of(PoolRequest& r, Claim claim) {
   return claim == Claim::local ? r.held->local : claim == Claim::remote ? r.held->remote : r.held->reload.claim;
 }
 
-Node& node_of(PoolRequest& r, Claim claim) {
+Site& node_of(PoolRequest& r, Claim claim) {
   return claim == Claim::remote ? *r.remote : *r.local;
 }
 
@@ -33,7 +33,7 @@ Loads::Loads(engine::Simulator& simulator, const serving::PoolsConfig& pools, co
   nodes_[static_cast<std::size_t>(Pool::remote)].resize(static_cast<std::size_t>(pools.remote.nodes));
 }
 
-Callback Loads::expect(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes) {
+Callback Loads::expect(PoolRequest& r, Site& node, Claim claim, std::int64_t bytes) {
   NodeLoads& loads = of(node);
   loads.all.push_back({&r, claim, bytes});
   loads.reloads += claim == Claim::reload ? 1 : 0;
@@ -41,7 +41,7 @@ Callback Loads::expect(PoolRequest& r, Node& node, Claim claim, std::int64_t byt
   return Callback::to<&Loads::on_arrival>(this, word_of(r, claim));
 }
 
-void Loads::load(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes, const char* kind) {
+void Loads::load(PoolRequest& r, Site& node, Claim claim, std::int64_t bytes, const char* kind) {
   const Callback arrived = expect(r, node, claim, bytes);
   if (bytes == 0) {  // all of it is there, or on its way for somebody else
     simulator_.schedule_in({}, arrived);
@@ -56,7 +56,7 @@ void Loads::load(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes, co
 void Loads::on_arrival(std::uint64_t word) {
   PoolRequest& r = *requests_.find(word / kClaims);
   const auto claim = static_cast<Claim>(word % kClaims);
-  Node& node = node_of(r, claim);
+  Site& node = node_of(r, claim);
   std::vector<Load>& loads = of(node).all;
   const auto mine = std::find_if(loads.begin(), loads.end(), [&](const Load& load) {
     return load.request == &r && load.claim == claim && !load.arrived;
@@ -70,7 +70,7 @@ void Loads::on_arrival(std::uint64_t word) {
 }
 
 /// The link has begun with the next one; and blocks that somebody waited for may be there.
-void Loads::tell_reloads(const Node& node) {
+void Loads::tell_reloads(const Site& node) {
   for (const Load& load : of(node).all) {
     if (load.claim == Claim::reload && !load.arrived) owner_.on_nearer(*load.request);
   }
@@ -89,7 +89,7 @@ std::optional<Loads::Coming> Loads::coming(const PoolRequest& r) const {
 }
 
 /// Whoever has everything goes on, also those who waited for blocks that another one loaded.
-void Loads::sweep(Node& node) {
+void Loads::sweep(Site& node) {
   NodeLoads& loads = of(node);
   for (std::size_t i = 0; i < loads.all.size();) {
     const Load load = loads.all[i];
@@ -107,7 +107,7 @@ void Loads::sweep(Node& node) {
   }
 }
 
-void Loads::drop(PoolRequest& r, Node& node, Claim claim) {
+void Loads::drop(PoolRequest& r, Site& node, Claim claim) {
   for (Load& load : of(node).all) {
     if (load.request != &r || load.claim != claim) continue;
     load.leaves = true;

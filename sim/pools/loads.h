@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sim/engine/simulator.h"
-#include "sim/pools/node.h"
+#include "sim/pools/site.h"
 #include "sim/pools/pool_request.h"
 #include "sim/pools/storage_network.h"
 
@@ -25,7 +25,7 @@ class LoadsOwner {
   /// A load is over: everything of the claim is there, or it was released as nobody wanted it any more.
   virtual void on_loaded(PoolRequest& r, Claim claim, bool wanted) = 0;
   /// A claim on the node was released.
-  virtual void on_released(PoolRequest& r, Claim claim, Node& node) = 0;
+  virtual void on_released(PoolRequest& r, Claim claim, Site& node) = 0;
   /// A reload is on its way, or what was before it on the link has arrived: coming() may answer, or answer otherwise.
   virtual void on_nearer(PoolRequest& r) = 0;
   /// The rest of its KV has reached the remote node.
@@ -39,13 +39,13 @@ class Loads {
         const RequestTable& requests, LoadsOwner& owner);
 
   /// `bytes` to a node, for a claim of it; `kind` for the trace.
-  void load(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes, const char* kind);
+  void load(PoolRequest& r, Site& node, Claim claim, std::int64_t bytes, const char* kind);
   /// The same where something else brings it: to be called once, not from within this, when all of it has arrived.
-  [[nodiscard]] engine::Callback expect(PoolRequest& r, Node& node, Claim claim) { return expect(r, node, claim, 0); }
+  [[nodiscard]] engine::Callback expect(PoolRequest& r, Site& node, Claim claim) { return expect(r, node, claim, 0); }
   /// Releases a claim, now or when what is on its way for it has arrived.
-  void drop(PoolRequest& r, Node& node, Claim claim);
+  void drop(PoolRequest& r, Site& node, Claim claim);
   /// Reloads on their way to a local node, or queued for its link.
-  [[nodiscard]] std::int64_t reloads(const Node& local) const { return of(local).reloads; }
+  [[nodiscard]] std::int64_t reloads(const Site& local) const { return of(local).reloads; }
 
   /// Of a reload that waits for its own transfer alone, which is under way: what is left of that as the link is now,
   /// and how long all of its bytes take.
@@ -74,16 +74,16 @@ class Loads {
     std::int64_t reloads = 0;
   };
 
-  engine::Callback expect(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes);
+  engine::Callback expect(PoolRequest& r, Site& node, Claim claim, std::int64_t bytes);
   void on_arrival(std::uint64_t word);
-  void tell_reloads(const Node& node);
-  void sweep(Node& node);
+  void tell_reloads(const Site& node);
+  void sweep(Site& node);
   void send_rest(PoolRequest& r);
   void on_rest(std::uint64_t id);
-  [[nodiscard]] NodeLoads& of(const Node& node) {
+  [[nodiscard]] NodeLoads& of(const Site& node) {
     return nodes_.at(static_cast<std::size_t>(node.pool())).at(node.index());
   }
-  [[nodiscard]] const NodeLoads& of(const Node& node) const {
+  [[nodiscard]] const NodeLoads& of(const Site& node) const {
     return nodes_.at(static_cast<std::size_t>(node.pool())).at(node.index());
   }
 

@@ -10,7 +10,7 @@ namespace kvsim::pools {
 using models::Path;
 using models::PathTraits;
 
-Nodes::Nodes(const NodeEnvironment& environment, StepListener& listener, std::int64_t kv_capacity_bytes,
+Sites::Sites(const serving::InstanceEnvironment& environment, serving::Route& route, std::vector<Site*>& changed,
              const StorageNetwork& network)
     : all(static_cast<std::size_t>(environment.config.cluster.pools->local.nodes +
                                    environment.config.cluster.pools->remote.nodes)) {
@@ -18,7 +18,7 @@ Nodes::Nodes(const NodeEnvironment& environment, StepListener& listener, std::in
   const auto add = [&](Pool pool, std::int64_t count) {
     const std::size_t before = all.made().size();
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-      all.add(environment, listener, pool, i, kv_capacity_bytes, network);
+      all.add(environment, route, changed, pool, i, network);
     }
     return all.made().subspan(before);
   };
@@ -48,7 +48,7 @@ Outlook::Outlook(const OutlookParts& parts)
   });
 }
 
-NodeBounds Outlook::bounds_of(const Node& node) const {
+NodeBounds Outlook::bounds_of(const Site& node) const {
   const std::int64_t available = node.memory().available();
   NodeBounds bounds;
   bounds.available = available;
@@ -65,7 +65,7 @@ NodeBounds Outlook::bounds_of(const Node& node) const {
 }
 
 void Outlook::renew_bounds() const {
-  for (Node* node : parts_.changed) {
+  for (Site* node : parts_.changed) {
     node->looked_at();
     bounds_.at(static_cast<std::size_t>(node->pool())).set(node->index(), bounds_of(*node));
   }
@@ -82,7 +82,7 @@ double Outlook::least_backlog_s(const NodeBounds& bounds, double now_s) {
   return std::max(0.0, bounds.backlog_until_s - now_s - kRounding_s);
 }
 
-double Outlook::seen_backlog_s(Node& node) const {
+double Outlook::seen_backlog_s(Site& node) const {
   const double s = backlog_s(node);
   const auto& bounds = bounds_.at(static_cast<std::size_t>(node.pool())).of(node.index());
   if (s > least_backlog_s(bounds, now().seconds()) + 2 * kRounding_s) node.touch();
@@ -117,11 +117,11 @@ void Outlook::look_anew() {
 namespace {
 
 template <class Places, class Search>
-Node* find_once(Places& found, bool kind, std::int64_t own, const Search& search) {
+Site* find_once(Places& found, bool kind, std::int64_t own, const Search& search) {
   for (const auto& place : found) {
     if (place.kind == kind && place.own == own) return place.node;
   }
-  Node* node = search();
+  Site* node = search();
   found.push_back({kind, own, node});
   return node;
 }
@@ -138,7 +138,7 @@ bool Outlook::holds_for_good(const PoolRequest& r, Path path) const {
   return !is_stateless(path) || parts_.stored.tokens(r) < r.request->prompt;
 }
 
-Node* Outlook::local_room(const PoolRequest& r, Path path) const {
+Site* Outlook::local_room(const PoolRequest& r, Path path) const {
   const auto hits = static_cast<std::int64_t>(parts_.stored.blocks(r));
   const std::int64_t own = parts_.memory.local_private(r, path, hits);
   return find_once(found_.local, is_stateless(path), own, [&] { return best_local(r, path, own); });
@@ -146,7 +146,7 @@ Node* Outlook::local_room(const PoolRequest& r, Path path) const {
 
 /// Of the nodes with room, the one whose link is free first, then the one with most memory. Stateless requests go where
 /// the fewest are.
-Node* Outlook::best_local(const PoolRequest& r, Path path, std::int64_t own) const {
+Site* Outlook::best_local(const PoolRequest& r, Path path, std::int64_t own) const {
   const bool stateless = is_stateless(path), holds = holds_for_good(r, path);
   const bool keeps_room = holds && expects_stateless(r);
   const std::int64_t reload = parts_.memory.largest_reload(r);
@@ -161,7 +161,7 @@ Node* Outlook::best_local(const PoolRequest& r, Path path, std::int64_t own) con
       },
       [&](const NodeBounds& b) { return Rank(stateless ? b.stateless : 0, least_backlog_s(b, now_s), -b.available); },
       [&](std::size_t index) -> std::optional<Rank> {
-        Node& node = parts_.nodes.local[index];
+        Site& node = parts_.nodes.local[index];
         if (stateless && !room_for_reloads(r, node)) return std::nullopt;
         if (holds && !room_for_good(r, node, own, keeps_room)) return std::nullopt;
         return Rank(stateless ? node.stateless() : 0, seen_backlog_s(node), -std::as_const(node).memory().available());
@@ -169,14 +169,14 @@ Node* Outlook::best_local(const PoolRequest& r, Path path, std::int64_t own) con
   return best ? &parts_.nodes.local[*best] : nullptr;
 }
 
-Node* Outlook::remote_room(const PoolRequest& r, Path path) const {
+Site* Outlook::remote_room(const PoolRequest& r, Path path) const {
   const auto hits = static_cast<std::int64_t>(parts_.stored.blocks(r));
   const std::int64_t own = parts_.memory.remote_private(r, path, hits);
   const bool compressed = parts_.memory.remote_form(path) == memory::KvForm::compressed;
   return find_once(found_.remote, compressed, own, [&] { return best_remote(r, path, own); });
 }
 
-Node* Outlook::best_remote(const PoolRequest& r, Path path, std::int64_t own) const {
+Site* Outlook::best_remote(const PoolRequest& r, Path path, std::int64_t own) const {
   const memory::KvForm form = parts_.memory.remote_form(path);
   const std::span<const std::uint64_t> chain(r.blocks.data(), parts_.stored.blocks(r));
   const std::int64_t block = parts_.memory.block_bytes(form);
@@ -187,7 +187,7 @@ Node* Outlook::best_remote(const PoolRequest& r, Path path, std::int64_t own) co
       [&](const NodeBounds& b) { return own <= b.room; },
       [&](const NodeBounds& b) { return Rank(least_backlog_s(b, now_s) + link_s, -b.available); },
       [&](std::size_t index) -> std::optional<Rank> {
-        Node& node = parts_.nodes.remote[index];
+        Site& node = parts_.nodes.remote[index];
         const memory::KvMemory& held = std::as_const(node).memory();
         if (node.requests() >= parts_.config.schedule.max_requests) return std::nullopt;
         if (!held.fits(chain, form, block, own)) return std::nullopt;
@@ -198,7 +198,7 @@ Node* Outlook::best_remote(const PoolRequest& r, Path path, std::int64_t own) co
   return best ? &parts_.nodes.remote[*best] : nullptr;
 }
 
-bool Outlook::room_for_good(const PoolRequest& r, const Node& node, std::int64_t own, bool keeps_room) const {
+bool Outlook::room_for_good(const PoolRequest& r, const Site& node, std::int64_t own, bool keeps_room) const {
   if (node.requests() >= parts_.config.schedule.max_requests) return false;
   if (parts_.reloads.starved(node) && !parts_.reloads.taking_turns())
     return false;  // what falls free is for the reload that waits
@@ -233,7 +233,7 @@ bool Outlook::look_for_stateless(const PoolRequest& r) const {
   return !free && parts_.dispatcher.wants_reload_room(r, *this);
 }
 
-Node* Outlook::local_for_reloads() const {
+Site* Outlook::local_for_reloads() const {
   renew_bounds();
   const auto fewest =
       bounds_.front().best([](const NodeBounds& b) { return b.stateless < std::numeric_limits<std::int64_t>::max(); },
@@ -243,12 +243,12 @@ Node* Outlook::local_for_reloads() const {
 }
 
 /// Beside what is held for good, one reload must always find room, whoever's it is.
-bool Outlook::room_for_reloads(const PoolRequest& r, const Node& node) const {
+bool Outlook::room_for_reloads(const PoolRequest& r, const Site& node) const {
   const std::int64_t held = node.memory().reserved() - parts_.reloads.bytes(node);
   return held + std::max(parts_.reloads.largest(node), parts_.memory.largest_reload(r)) <= node.memory().capacity();
 }
 
-double Outlook::backlog_s(const Node& node) const {
+double Outlook::backlog_s(const Site& node) const {
   return parts_.network.backlog_s(node.pool(), node.index());
 }
 
@@ -262,7 +262,7 @@ double Outlook::first_load_s(const PoolRequest& r, const Assignment& assignment)
   return parts_.network.read_s(Pool::remote, assignment.remote->index(), bytes);
 }
 
-double Outlook::reload_s(const PoolRequest& r, const Node& local) const {
+double Outlook::reload_s(const PoolRequest& r, const Site& local) const {
   return parts_.reloads.length_s(r, local);
 }
 
@@ -270,7 +270,7 @@ double Outlook::reload_bytes(const PoolRequest& r) const {
   return static_cast<double>(parts_.memory.largest_reload(r));
 }
 
-double Outlook::reload_room(const Node& node) const {
+double Outlook::reload_room(const Site& node) const {
   return static_cast<double>(node.memory().capacity() - node.memory().reserved() + parts_.reloads.bytes(node));
 }
 
@@ -283,7 +283,7 @@ double Outlook::expected_s(const PoolRequest& r, const Assignment& p) const {
                                   static_cast<double>(parts_.config.schedule.max_batched_tokens));
   const PathTraits& t = models::traits(p.path);
   if (!t.drafts) {
-    const Node& node = p.local != nullptr ? *p.local : *p.remote;
+    const Site& node = p.local != nullptr ? *p.local : *p.remote;
     return backlog_s(node) + first_load_s(r, p) +
            (chunks + output / parts_.lengths.tokens_per_step()) * node.gpus().iteration_s();
   }
@@ -307,7 +307,7 @@ double Outlook::expected_rounds(const PoolRequest& r, Path path) const {
   return std::ceil(static_cast<double>(r.request->output) / parts_.lengths.usual_tokens());
 }
 
-double Outlook::late_reloads_s(const PoolRequest& r, const Node& local) const {
+double Outlook::late_reloads_s(const PoolRequest& r, const Site& local) const {
   return static_cast<double>(parts_.reloads.late(local)) * reload_s(r, local);
 }
 

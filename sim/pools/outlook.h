@@ -12,7 +12,7 @@
 #include "sim/engine/row.h"
 #include "sim/engine/simulator.h"
 #include "sim/pools/dispatcher.h"
-#include "sim/pools/node.h"
+#include "sim/pools/site.h"
 #include "sim/pools/reloads.h"
 #include "sim/pools/round_lengths.h"
 #include "sim/pools/storage_network.h"
@@ -21,18 +21,18 @@
 namespace kvsim::pools {
 
 /// The nodes of both pools.
-struct Nodes {
-  engine::Row<Node> all;  ///< local ones first
-  std::span<Node> local, remote;
+struct Sites {
+  engine::Row<Site> all;  ///< local ones first
+  std::span<Site> local, remote;
 
-  /// All of it outlives them; each has so many bytes for KV.
-  Nodes(const NodeEnvironment& environment, StepListener& listener, std::int64_t kv_capacity_bytes,
+  /// All of it outlives them. `changed`: see Site::touch().
+  Sites(const serving::InstanceEnvironment& environment, serving::Route& route, std::vector<Site*>& changed,
         const StorageNetwork& network);
 
   /// do_it(node) for each, local ones first.
   template <class Do>
   void each(Do&& do_it) const {
-    for (Node& node : all.made()) do_it(node);
+    for (Site& node : all.made()) do_it(node);
   }
 };
 
@@ -41,14 +41,14 @@ struct OutlookParts {
   const engine::Simulator& simulator;
   const serving::ServingConfig& config;
   std::span<const models::Path> paths;
-  const Nodes& nodes;
+  const Sites& nodes;
   const RequestMemory& memory;
   const StorageNetwork& network;
   const StoredPrompts& stored;
   const Reloads& reloads;
   const RoundLengths& lengths;
   Dispatcher& dispatcher;
-  std::vector<Node*>& changed;  ///< nodes about which bounds may be out of date
+  std::vector<Site*>& changed;  ///< nodes about which bounds may be out of date
 };
 
 /// What speaks for a node as a place at best, or for any of several nodes.
@@ -79,26 +79,26 @@ class Outlook final : public PoolsView {
   [[nodiscard]] engine::SimTime now() const override { return parts_.simulator.now(); }
   [[nodiscard]] std::span<const models::Path> paths() const override { return parts_.paths; }
   [[nodiscard]] std::optional<Assignment> room(const PoolRequest& r, models::Path path) const override;
-  [[nodiscard]] Node* local_for_reloads() const override;
+  [[nodiscard]] Site* local_for_reloads() const override;
   [[nodiscard]] double expected_s(const PoolRequest& r, const Assignment& assignment) const override;
   [[nodiscard]] double first_load_s(const PoolRequest& r, const Assignment& assignment) const override;
-  [[nodiscard]] double reload_s(const PoolRequest& r, const Node& local) const override;
-  [[nodiscard]] double backlog_s(const Node& node) const override;
-  [[nodiscard]] double late_reloads_s(const PoolRequest& r, const Node& local) const override;
+  [[nodiscard]] double reload_s(const PoolRequest& r, const Site& local) const override;
+  [[nodiscard]] double backlog_s(const Site& node) const override;
+  [[nodiscard]] double late_reloads_s(const PoolRequest& r, const Site& local) const override;
   [[nodiscard]] double reload_load(const PoolRequest& r, const Assignment& assignment) const override;
   [[nodiscard]] double expected_rounds(const PoolRequest& r, models::Path path) const override;
-  [[nodiscard]] double drafting_s(const Node& remote) const override {
+  [[nodiscard]] double drafting_s(const Site& remote) const override {
     return static_cast<double>(parts_.lengths.usual()) / parts_.lengths.tokens_per_step() * remote.gpus().iteration_s();
   }
   [[nodiscard]] double reload_bytes(const PoolRequest& r) const override;
-  [[nodiscard]] double reload_room(const Node& node) const override;
+  [[nodiscard]] double reload_room(const Site& node) const override;
 
  private:
   /// The best node for requests that would hold so much there, stateless ones or in compressed form; null: none.
   struct Place {
     bool kind;
     std::int64_t own;
-    Node* node;
+    Site* node;
   };
   /// Several paths need the same of a pool: what is found for one is found for the others.
   struct Found {
@@ -107,21 +107,21 @@ class Outlook final : public PoolsView {
   };
 
   [[nodiscard]] bool holds_for_good(const PoolRequest& r, models::Path path) const;
-  [[nodiscard]] Node* local_room(const PoolRequest& r, models::Path path) const;
-  [[nodiscard]] Node* remote_room(const PoolRequest& r, models::Path path) const;
-  [[nodiscard]] bool room_for_good(const PoolRequest& r, const Node& node, std::int64_t own, bool keeps_room) const;
+  [[nodiscard]] Site* local_room(const PoolRequest& r, models::Path path) const;
+  [[nodiscard]] Site* remote_room(const PoolRequest& r, models::Path path) const;
+  [[nodiscard]] bool room_for_good(const PoolRequest& r, const Site& node, std::int64_t own, bool keeps_room) const;
   /// Brings the bounds of nodes that have changed up to date.
   void renew_bounds() const;
-  [[nodiscard]] NodeBounds bounds_of(const Node& node) const;
+  [[nodiscard]] NodeBounds bounds_of(const Site& node) const;
   /// At `now_s`, no more than backlog_s() of any node with these bounds.
   [[nodiscard]] static double least_backlog_s(const NodeBounds& bounds, double now_s);
   /// backlog_s(); where the bounds had promised much less, they are renewed before the next search.
-  [[nodiscard]] double seen_backlog_s(Node& node) const;
-  [[nodiscard]] Node* best_local(const PoolRequest& r, models::Path path, std::int64_t own) const;
-  [[nodiscard]] Node* best_remote(const PoolRequest& r, models::Path path, std::int64_t own) const;
+  [[nodiscard]] double seen_backlog_s(Site& node) const;
+  [[nodiscard]] Site* best_local(const PoolRequest& r, models::Path path, std::int64_t own) const;
+  [[nodiscard]] Site* best_remote(const PoolRequest& r, models::Path path, std::int64_t own) const;
   [[nodiscard]] bool expects_stateless(const PoolRequest& r) const;
   [[nodiscard]] bool look_for_stateless(const PoolRequest& r) const;
-  [[nodiscard]] bool room_for_reloads(const PoolRequest& r, const Node& node) const;
+  [[nodiscard]] bool room_for_reloads(const PoolRequest& r, const Site& node) const;
 
   /// Of a round: its drafts, and the verdict on them.
   [[nodiscard]] double messages_s() const { return 2 * parts_.config.cluster.pools->message_latency_s; }

@@ -44,8 +44,6 @@ class PathLog {
     log_.emitted_directly(*r.request);
     count_tokens(r);
   }
-  /// One token of each of so many requests, whose paths are told by count_tokens().
-  void emitted_together(std::int64_t requests, engine::Duration gap) { log_.emitted_together(requests, gap); }
   /// Those of a request that is up to date which were not counted yet.
   void count_tokens(PoolRequest& r) {
     sums(r).output_tokens += r.request->generated - r.counted_tokens;

@@ -18,7 +18,7 @@
 
 namespace kvsim::pools {
 
-class Node;
+class Site;
 
 /// Where a drafting request's round is.
 enum class Round : std::uint8_t {
@@ -66,8 +66,8 @@ struct PoolRequest {
   std::uint64_t number = 0;  ///< RequestSpec::id, by which its luck is drawn
   models::Path path = models::Path::B1;
   bool path_given = false;  ///< the dispatcher chose it on arrival; else when it can start
-  Node* local = nullptr;
-  Node* remote = nullptr;
+  Site* local = nullptr;
+  Site* remote = nullptr;
 
   std::vector<std::uint64_t> blocks;  ///< of its prompt, those that may be shared (whole blocks)
   std::int64_t stored = 0;  ///< tokens of the prompt on the storage node when it was assigned; the rest is prefilled

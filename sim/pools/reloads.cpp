@@ -25,7 +25,7 @@ constexpr double kLongestLook_s = 0.1;
 }  // namespace
 
 Reloads::Reloads(engine::Simulator& simulator, const serving::ServingConfig& config, const RequestMemory& memory,
-                 const StorageNetwork& network, std::span<Node> local, Loads& loads)
+                 const StorageNetwork& network, std::span<Site> local, Loads& loads)
     : simulator_(simulator), config_(config), memory_(memory), network_(network), loads_(loads), nodes_(local.size()) {
   for (std::size_t i = 0; i < local.size(); ++i) nodes_[i].node = &local[i];
 }
@@ -76,7 +76,7 @@ void Reloads::released(PoolRequest& r) {
   of(*r.local).bytes -= std::exchange(r.held->reload.bytes, 0);
 }
 
-double Reloads::length_s(const PoolRequest& r, const Node& local) const {
+double Reloads::length_s(const PoolRequest& r, const Site& local) const {
   return network_.read_s(Pool::local, local.index(), memory_.full_transfer(r.request->context()));
 }
 
@@ -95,7 +95,7 @@ void Reloads::forget(NodeReloads& node, const PoolRequest& r) {
   std::erase_if(node.due, [&r](const Due& due) { return due.request == &r; });
 }
 
-std::int64_t Reloads::late(const Node& local) const {
+std::int64_t Reloads::late(const Site& local) const {
   const std::vector<Due>& due = of(local).due;
   return std::count_if(due.begin(), due.end(), [](const Due& d) { return d.drafts_wait; });
 }
@@ -118,7 +118,7 @@ void Reloads::start_changed() {
   looked_at_.clear();
 }
 
-void Reloads::start(Node& local) {
+void Reloads::start(Site& local) {
   NodeReloads& node = of(local);
   const SimTime now = simulator_.now();
   if (std::exchange(node.starved, false)) local.touch();
@@ -166,7 +166,7 @@ void Reloads::on_timer(std::uint64_t node) {
 }
 
 bool Reloads::try_start(PoolRequest& r) {
-  Node& local = *r.local;
+  Site& local = *r.local;
   NodeReloads& node = of(local);
   const std::int64_t before = local.memory().reserved();
   constexpr memory::KvForm kFull = memory::KvForm::full;

@@ -10,7 +10,7 @@
 
 #include "sim/engine/simulator.h"
 #include "sim/pools/loads.h"
-#include "sim/pools/node.h"
+#include "sim/pools/site.h"
 #include "sim/pools/pool_request.h"
 #include "sim/pools/storage_network.h"
 
@@ -20,7 +20,7 @@ class Reloads {
  public:
   /// All of it outlives this; `local` are all local nodes.
   Reloads(engine::Simulator& simulator, const serving::ServingConfig& config, const RequestMemory& memory,
-          const StorageNetwork& network, std::span<Node> local, Loads& loads);
+          const StorageNetwork& network, std::span<Site> local, Loads& loads);
 
   // A stateless request is verified on its local node, has begun to draft, and needs that node no more.
   void join(PoolRequest& r);
@@ -34,12 +34,12 @@ class Reloads {
   /// Its drafts wait on the local node (PoolRequest::drafts_here), and if its reload has not begun, for that.
   void drafts_wait(const PoolRequest& r);
   /// Those whose time has come, in the order in which their drafts are due, as far as the link and the memory allow.
-  void start(Node& local);
+  void start(Site& local);
   /// Memory of a claim was released.
   void released(PoolRequest& r);
 
   /// Memory or the link of a local node fell free: start_changed() looks at it again.
-  void changed(const Node& local) {
+  void changed(const Site& local) {
     if (!std::exchange(of(local).changed, true)) changed_.push_back(local.index());
   }
   void start_changed();
@@ -49,17 +49,17 @@ class Reloads {
   [[nodiscard]] bool taking_turns() const { return turns_; }
 
   /// Seconds that one takes on a free link.
-  [[nodiscard]] double length_s(const PoolRequest& r, const Node& local) const;
+  [[nodiscard]] double length_s(const PoolRequest& r, const Site& local) const;
   /// Of one under way: when a verification may begin with its last layers still to come, if they come as the link is
   /// now (schedule.arrival: layerwise). Nothing where it has to be whole, or that is not known yet.
   [[nodiscard]] std::optional<engine::SimTime> in_time_from(const PoolRequest& r) const;
   // Of a local node: requests that draft; those whose drafts wait for a reload that has not begun; memory reserved for
   // reloads; bytes of the largest one of any request there; and whether one that is due found no memory.
-  [[nodiscard]] std::int64_t drafting(const Node& local) const { return of(local).drafting; }
-  [[nodiscard]] std::int64_t late(const Node& local) const;
-  [[nodiscard]] std::int64_t bytes(const Node& local) const { return of(local).bytes; }
-  [[nodiscard]] std::int64_t largest(const Node& local) const { return of(local).largest; }
-  [[nodiscard]] bool starved(const Node& local) const { return of(local).starved; }
+  [[nodiscard]] std::int64_t drafting(const Site& local) const { return of(local).drafting; }
+  [[nodiscard]] std::int64_t late(const Site& local) const;
+  [[nodiscard]] std::int64_t bytes(const Site& local) const { return of(local).bytes; }
+  [[nodiscard]] std::int64_t largest(const Site& local) const { return of(local).largest; }
+  [[nodiscard]] bool starved(const Site& local) const { return of(local).starved; }
 
  private:
   /// A wish that was not begun, with what of its request decides when it does: all of a node are looked at often.
@@ -72,7 +72,7 @@ class Reloads {
     bool drafts_wait = false;
   };
   struct NodeReloads {
-    Node* node = nullptr;
+    Site* node = nullptr;
     std::vector<PoolRequest*> stateless;  // verified there
     std::vector<Due> due;
     std::int64_t drafting = 0;
@@ -83,8 +83,8 @@ class Reloads {
     engine::EventHandle timer;
   };
 
-  [[nodiscard]] NodeReloads& of(const Node& local) { return nodes_[local.index()]; }
-  [[nodiscard]] const NodeReloads& of(const Node& local) const { return nodes_[local.index()]; }
+  [[nodiscard]] NodeReloads& of(const Site& local) { return nodes_[local.index()]; }
+  [[nodiscard]] const NodeReloads& of(const Site& local) const { return nodes_[local.index()]; }
   [[nodiscard]] engine::SimTime start_of(const Due& due, const StorageNetwork::ReadTime& read, double backlog_s) const;
   static void forget(NodeReloads& node, const PoolRequest& r);
   bool try_start(PoolRequest& r);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/pools/node.h"
+#include "sim/pools/site.h"
 
 namespace kvsim::pools {
 namespace {

@@ -24,19 +24,19 @@ void Rounds::begin(PoolRequest& r) {
   const double drafting_s = steps * r.remote->gpus().iteration_s() + message_s();
   r.held->begun = parts_.simulator.now();
   r.held->due = r.held->begun + engine::from_seconds(drafting_s);
-  r.remote->start(q, Work::draft);
+  q.direct = q.resident = false;
+  r.remote->instance().begin(q, serving::Phase::decoding);
   if (r.stateless()) parts_.reloads.wish(r, parts_.dispatcher.reload_start(r, r.held->due, parts_.view));
 }
 
 void Rounds::end(PoolRequest& r) {
-  if (r.round == Round::drafting) r.remote->stop(*r.request);
+  if (r.round == Round::drafting) r.remote->instance().stop(*r.request);
   r.round = Round::none;
   parts_.simulator.cancel(r.held->reload.look);
   parts_.lengths.leave(r);
 }
 
-void Rounds::send(PoolRequest& r) {
-  r.remote->stop(*r.request);
+void Rounds::drafted(PoolRequest& r) {
   r.round = Round::sent;
   parts_.simulator.schedule_in(engine::from_seconds(message_s()),
                                Callback::to<&Rounds::on_drafts_here>(this, r.request->id));
@@ -59,7 +59,8 @@ void Rounds::verify_if_ready(PoolRequest& r) {
   if (!there && !in_time(r)) return;
   r.round = Round::verifying;
   parts_.simulator.cancel(r.held->reload.look);
-  there ? r.local->enqueue(*r.request, Work::verify) : r.local->verify_as_it_arrives(*r.request);
+  serving::Instance& local = r.local->instance();
+  there ? local.once(*r.request, serving::Work::verify) : local.verify_as_it_arrives(*r.request);
 }
 
 /// Its last layers are. If they will be, it is looked at again then: what is expected of a shared link changes.

@@ -49,15 +49,9 @@ class Rounds {
   /// It goes on without rounds, or has finished: what is under way of one is nobody's.
   void end(PoolRequest& r);
 
-  // What nodes did.
-  void drafted(PoolRequest& r, std::int64_t tokens) {
-    serving::Request& q = *r.request;
-    if (r.round != Round::drafting) return;  // it went on alone while the token was drafted
-    q.round.drafted += tokens;
-    if (q.round.drafted >= q.round.target) send(r);
-  }
-  /// All of them.
-  void drafted_all(PoolRequest& r) { send(r); }
+  // What sites did.
+  /// The round's drafts, all of them.
+  void drafted(PoolRequest& r);
   void verified(PoolRequest& r);
   /// Full KV that its verification may have waited for is on the local node, or nearer.
   void verify_if_ready(PoolRequest& r);
@@ -66,7 +60,6 @@ class Rounds {
   std::int64_t settle(PoolRequest& r);
 
  private:
-  void send(PoolRequest& r);
   void on_drafts_here(std::uint64_t id);
   void on_look(std::uint64_t id);
   void on_verdict(std::uint64_t id);

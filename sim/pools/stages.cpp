@@ -3,15 +3,16 @@
 #include <utility>
 
 #include "sim/engine/invariant.h"
-#include "sim/pools/pool_system.h"
+#include "sim/pools/two_pools.h"
 
 namespace kvsim::pools {
 
 using engine::Callback;
 using models::PathTraits;
 using serving::Phase;
+using serving::Work;
 
-void PoolSystem::on_assigned(PoolRequest& r, const Assignment& assignment) {
+void TwoPools::on_assigned(PoolRequest& r, const Assignment& assignment) {
   r.path = assignment.path;
   r.local = assignment.local;
   r.remote = assignment.remote;
@@ -28,7 +29,7 @@ void PoolSystem::on_assigned(PoolRequest& r, const Assignment& assignment) {
   if (t.on_local && (!r.stateless() || r.stored < r.request->prompt)) load_to_local(r);
 }
 
-void PoolSystem::load_to_remote(PoolRequest& r) {
+void TwoPools::load_to_remote(PoolRequest& r) {
   const memory::KvForm form = memory_.remote_form(r.path);
   const auto blocks = static_cast<std::int64_t>(r.held->chain.size());
   KVSIM_ALWAYS(r.remote->memory().try_claim(r.held->remote, r.held->chain, form, memory_.block_bytes(form),
@@ -41,7 +42,7 @@ void PoolSystem::load_to_remote(PoolRequest& r) {
   stored_->load(r, *r.remote, Claim::remote, memory_.transfer(r, form, tokens));
 }
 
-void PoolSystem::load_to_local(PoolRequest& r) {
+void TwoPools::load_to_local(PoolRequest& r) {
   const memory::KvForm form = memory_.local_form();
   const auto blocks = static_cast<std::int64_t>(r.held->chain.size());
   KVSIM_ALWAYS(r.local->memory().try_claim(r.held->local, r.held->chain, form, memory_.block_bytes(form),
@@ -53,7 +54,7 @@ void PoolSystem::load_to_local(PoolRequest& r) {
   stored_->load(r, *r.local, Claim::local, memory_.local_transfer(r, tokens));
 }
 
-void PoolSystem::on_loaded(PoolRequest& r, Claim claim, bool wanted) {
+void TwoPools::on_loaded(PoolRequest& r, Claim claim, bool wanted) {
   if (wanted) {
     switch (claim) {
       case Claim::local:
@@ -64,7 +65,7 @@ void PoolSystem::on_loaded(PoolRequest& r, Claim claim, bool wanted) {
         break;
       case Claim::reload:
         r.held->reload.state = ReloadWish::State::arrived;
-        r.local->arrived(*r.request);
+        r.local->instance().arrived(*r.request);
         rounds_.verify_if_ready(r);
         reloads_.changed(*r.local);
         settle_soon();
@@ -74,30 +75,30 @@ void PoolSystem::on_loaded(PoolRequest& r, Claim claim, bool wanted) {
   forget_if_free(r);
 }
 
-void PoolSystem::on_released(PoolRequest& r, Claim claim, Node& node) {
+void TwoPools::on_released(PoolRequest& r, Claim claim, Site& node) {
   if (claim == Claim::reload) reloads_.released(r);
   if (node.pool() == Pool::local) reloads_.changed(node);
   settle_soon();
 }
 
-/// Tokens of its prompt that are compressed when it is prefilled: for drafts on it elsewhere, or because its tokens are
-/// decoded with less than its full KV. What came as a placement stores it came whole.
-std::int64_t PoolSystem::compressed(const PoolRequest& r) const {
+/// When it is prefilled: for drafts on it elsewhere, or because its tokens are decoded with less than its full KV. What
+/// came as a placement stores it came whole.
+std::int64_t TwoPools::compressed(const serving::Request& q) const {
+  const PoolRequest& r = *requests_.find(q.id);
   const bool online = config_.decode.compressor.mode == models::CompressionMode::online;
   if (!(r.traits().drafts && online) && decode_.lossless()) return 0;
-  return r.request->prompt - (prompts_ ? 0 : r.stored);
+  return q.prompt - (prompts_ ? 0 : r.stored);
 }
 
-void PoolSystem::prefill_or_decode(PoolRequest& r, Node& node) {
+void TwoPools::prefill_or_decode(PoolRequest& r, Site& site) {
   if (r.request->prefill_done < r.request->prompt) {
-    r.request->phase = Phase::prefilling;
-    node.prefill(*r.request, compressed(r));
+    site.instance().begin(*r.request, Phase::prefilling);
   } else {
-    start_decoding(node, r);
+    start_decoding(site, r);
   }
 }
 
-void PoolSystem::on_local_complete(PoolRequest& r) {
+void TwoPools::on_local_complete(PoolRequest& r) {
   if (!r.traits().drafts || r.request->prefill_done < r.request->prompt) {
     prefill_or_decode(r, *r.local);
   } else {
@@ -106,7 +107,7 @@ void PoolSystem::on_local_complete(PoolRequest& r) {
   }
 }
 
-void PoolSystem::on_remote_complete(PoolRequest& r) {
+void TwoPools::on_remote_complete(PoolRequest& r) {
   if (!r.traits().drafts) {
     prefill_or_decode(r, *r.remote);
     return;
@@ -114,14 +115,14 @@ void PoolSystem::on_remote_complete(PoolRequest& r) {
   r.remote_parts -= 1;
   if (r.remote_parts > 0 || r.request->remaining() == 0) return;
   if (serving::decompression_s(config_, geometry_, timer_, r.request->prompt) > 0) {
-    r.remote->enqueue(*r.request, Work::decompress);
+    r.remote->instance().once(*r.request, Work::decompress);
   } else {
     start_drafting(r);
   }
 }
 
 /// What was prefilled for a request that drafts elsewhere.
-void PoolSystem::on_stored(PoolRequest& r) {
+void TwoPools::on_stored(PoolRequest& r) {
   if (r.stateless()) {  // its memory was for the prefill
     loads_.drop(r, *r.local, Claim::local);
     r.local->count_requests(-1);
@@ -130,62 +131,34 @@ void PoolSystem::on_stored(PoolRequest& r) {
   loads_.load(r, *r.remote, Claim::remote, memory_.transfer(r, memory_.remote_form(r.path), tail), "first load");
 }
 
-void PoolSystem::on_step(Node& node, const serving::StepEntry& entry, std::int64_t accepted) {
-  serving::Request& q = *entry.request;
-  PoolRequest& r = *requests_.find(q.id);
-  switch (entry.work) {
-    case Work::decode:
-      if (entry.proposed > 0) {
-        log_.verified(r, entry.proposed, accepted);
-      } else {
-        log_.emitted_directly(r);
-      }
-      if (q.remaining() > 0) return;
-      node.stop(q);
-      on_finished(r);
-      leave(r);
-      return;
-    case Work::draft:
-      rounds_.drafted(r, 1 + accepted);
-      return;
-    case Work::prefill:
-      q.prefill_done += entry.tokens;
-      if (q.prefill_done >= q.prompt) on_prefilled(node, r);
-      return;
-    case Work::verify:
-      rounds_.verified(r);
-      return;
-    case Work::catch_up:
-      on_caught_up(r);
-      return;
-    case Work::decompress:
-      start_drafting(r);
-      return;
-  }
+Site& TwoPools::site_of(PoolRequest& r, const serving::Instance& instance) {
+  return r.local != nullptr && &r.local->instance() == &instance ? *r.local : *r.remote;
 }
 
-void PoolSystem::on_decoded_together(std::int64_t requests, engine::Duration gap) {
-  log_.emitted_together(requests, gap);
+void TwoPools::on_entered(serving::Instance&, serving::Request&) {}
+
+void TwoPools::on_done(serving::Instance&, serving::Request& q, Work work) {
+  PoolRequest& r = *requests_.find(q.id);
+  if (work == Work::verify) return rounds_.verified(r);
+  work == Work::catch_up ? on_caught_up(r) : start_drafting(r);
 }
 
-void PoolSystem::on_steady_over(Node&, serving::Request& q, Work work) {
+void TwoPools::on_finished(serving::Instance&, serving::Request& q) {
   PoolRequest& r = *requests_.find(q.id);
-  if (work == Work::draft) {
-    rounds_.drafted_all(r);
-    return;
-  }
   on_finished(r);
   leave(r);
 }
 
 /// The last prompt position's logits give the first token, by the full KV.
-void PoolSystem::on_prefilled(Node& node, PoolRequest& r) {
+void TwoPools::on_prefilled(serving::Instance& instance, serving::Request& q) {
+  PoolRequest& r = *requests_.find(q.id);
+  Site& site = site_of(r, instance);
   log_.prefilled(r);
   log_.decodes(r);
   log_.emitted_directly(r);
-  const bool done = r.request->remaining() == 0;
+  const bool done = q.remaining() == 0;
   const bool elsewhere = r.traits().drafts && !done;
-  if (!decode_.fetches()) stored_->upload(r, node, elsewhere);
+  if (!decode_.fetches()) stored_->upload(r, site, elsewhere);
   if (done) {
     on_finished(r);
     leave(r);
@@ -193,45 +166,51 @@ void PoolSystem::on_prefilled(Node& node, PoolRequest& r) {
     r.local_ready = r.traits().cached;
   }
   if (decode_.fetches()) {
-    r.request->settling = true;
-    if (r.request->moving.writebacks == 0) on_all_offloaded(node, r);
+    q.settling = true;
+    if (q.moving.writebacks == 0) on_all_offloaded(site, r);
   } else if (!done && !elsewhere) {
-    start_decoding(node, r);
+    start_decoding(site, r);
   }
 }
 
-void PoolSystem::on_offloaded(Node& node, std::uint64_t request) {
-  PoolRequest& r = *requests_.find(request);
-  r.request->moving.writebacks -= 1;
-  if (r.request->moving.writebacks == 0 && r.request->settling) on_all_offloaded(node, r);
+void TwoPools::on_offloaded(serving::Instance& instance, serving::Request& q) {
+  PoolRequest& r = *requests_.find(q.id);
+  q.moving.writebacks -= 1;
+  if (q.moving.writebacks == 0 && q.settling) on_all_offloaded(site_of(r, instance), r);
 }
 
 /// What was prefilled has left layer by layer, beside its steps, and can be fetched.
-void PoolSystem::on_all_offloaded(Node& node, PoolRequest& r) {
+void TwoPools::on_all_offloaded(Site& site, PoolRequest& r) {
   r.request->settling = false;
   stored_->offloaded(r);
-  r.left ? forget_if_free(r) : start_decoding(node, r);
+  r.left ? forget_if_free(r) : start_decoding(site, r);
 }
 
-void PoolSystem::start_decoding(Node& node, PoolRequest& r) {
+void TwoPools::start_decoding(Site& site, PoolRequest& r) {
   log_.decodes(r);
-  memory::MemoryClaim& claim = r.local == &node ? r.held->local : r.held->remote;
+  memory::MemoryClaim& claim = r.local == &site ? r.held->local : r.held->remote;
   const auto blocks = static_cast<std::int64_t>(r.held->chain.size());
   if (const std::int64_t kept = memory_.decoding_private(r, r.path, blocks); kept < claim.private_bytes) {
-    node.memory().shrink(claim, kept);
+    site.memory().shrink(claim, kept);
     settle_soon();
   }
-  node.start(*r.request, Work::decode);
+  decode_on(site, r);
 }
 
-void PoolSystem::start_drafting(PoolRequest& r) {
+/// Token by token with the KV that is there, whatever others draft.
+void TwoPools::decode_on(Site& site, PoolRequest& r) {
+  r.request->direct = r.request->resident = decode_.verifies;
+  site.instance().begin(*r.request, Phase::decoding);
+}
+
+void TwoPools::start_drafting(PoolRequest& r) {
   log_.decodes(r);
   if (r.traits().streams_rest) loads_.load_rest(r, memory_.rest_transfer(r), config_.model.layers);
   if (r.stateless()) reloads_.drafts(r);
   rounds_.start(r);
 }
 
-void PoolSystem::on_verdict(PoolRequest& r) {
+void TwoPools::on_verdict(PoolRequest& r) {
   if (r.request->remaining() == 0) {
     leave(r);
   } else if (r.held->rest.there) {
@@ -241,41 +220,41 @@ void PoolSystem::on_verdict(PoolRequest& r) {
   }
 }
 
-void PoolSystem::on_whole(PoolRequest& r) {
+void TwoPools::on_whole(PoolRequest& r) {
   if (r.round == Round::drafting || r.round == Round::sent) go_alone(r);
 }
 
 /// P2: the full KV is here. The remote node computes its generated tokens' KV anew over it, verifies what it has
 /// drafted in the same pass, and decodes from then on.
-void PoolSystem::go_alone(PoolRequest& r) {
+void TwoPools::go_alone(PoolRequest& r) {
   rounds_.end(r);
   leave_local(r);
   if (r.request->generated + r.request->round.drafted > 0) {
-    r.remote->enqueue(*r.request, Work::catch_up);
+    r.remote->instance().once(*r.request, Work::catch_up);
   } else {
-    r.remote->start(*r.request, Work::decode);
+    decode_on(*r.remote, r);
   }
 }
 
-void PoolSystem::on_caught_up(PoolRequest& r) {
+void TwoPools::on_caught_up(PoolRequest& r) {
   if (r.request->round.drafted > 0) {
     rounds_.settle(r);
   } else {
     log_.emitted_directly(r);
   }
   if (r.request->remaining() > 0) {
-    r.remote->start(*r.request, Work::decode);
+    decode_on(*r.remote, r);
     return;
   }
   on_finished(r);
   leave(r);
 }
 
-std::string_view PoolSystem::path_of(const serving::Request& request) const {
+std::string_view TwoPools::path_of(const serving::Request& request) const {
   return models::path_name(requests_.find(request.id)->path);
 }
 
-void PoolSystem::on_finished(PoolRequest& r) {
+void TwoPools::on_finished(PoolRequest& r) {
   log_.finished(r, serving::output_fidelity(config_, decode_, geometry_, *r.request));
   if (!config_.placement) r.request->prefix.tokens = r.stored;  // for whoever watches requests
   Callback finished = env_.on_finished;
@@ -284,7 +263,7 @@ void PoolSystem::on_finished(PoolRequest& r) {
 }
 
 /// The local node has done its part.
-void PoolSystem::leave_local(PoolRequest& r) {
+void TwoPools::leave_local(PoolRequest& r) {
   if (r.local == nullptr || std::exchange(r.local_left, true)) return;
   if (r.stateless()) {
     reloads_.leave(r);
@@ -295,7 +274,7 @@ void PoolSystem::leave_local(PoolRequest& r) {
   loads_.drop(r, *r.local, Claim::local);
 }
 
-void PoolSystem::leave(PoolRequest& r) {
+void TwoPools::leave(PoolRequest& r) {
   if (r.traits().drafts) rounds_.end(r);
   loads_.cancel_rest(r);
   leave_local(r);
@@ -309,12 +288,12 @@ void PoolSystem::leave(PoolRequest& r) {
 }
 
 /// Deferred: nodes still hold pointers to it within this iteration.
-void PoolSystem::forget_if_free(PoolRequest& r) {
+void TwoPools::forget_if_free(PoolRequest& r) {
   if (!r.left || r.in_transit > 0 || r.request->referred_to()) return;
-  env_.simulator.schedule_in({}, Callback::to<&PoolSystem::forget>(this, r.request->id));
+  env_.simulator.schedule_in({}, Callback::to<&TwoPools::forget>(this, r.request->id));
 }
 
-void PoolSystem::forget(std::uint64_t id) {
+void TwoPools::forget(std::uint64_t id) {
   if (requests_.find(id) == nullptr) return;
   requests_.erase(id);
   Callback released = env_.on_released;

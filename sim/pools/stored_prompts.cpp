@@ -27,12 +27,12 @@ class StoredBlocks final : public StoredPrompts {
   [[nodiscard]] std::int64_t tokens(const PoolRequest& r) const override;
   void hold(PoolRequest& r) override;
   void release(const PoolRequest& r) override;
-  void load(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes) override {
+  void load(PoolRequest& r, Site& node, Claim claim, std::int64_t bytes) override {
     parts_.loads.load(r, node, claim, bytes, "first load");
   }
-  void upload(PoolRequest& r, const Node& node, bool resumes) override;
+  void upload(PoolRequest& r, const Site& node, bool resumes) override;
   void offloaded(const PoolRequest& r) override { keep(r.blocks); }
-  void write_back(const PoolRequest& r, const Node& node, std::int64_t tokens) const override;
+  void write_back(const PoolRequest& r, const Site& node, std::int64_t tokens) const override;
   void start_measuring() override;
   void finish_measuring(serving::Measurements& measured) override;
   void check_conservation() const override;
@@ -98,7 +98,7 @@ void StoredBlocks::release(const PoolRequest& r) {
   if (store_) store_->unpin(held(r));
 }
 
-void StoredBlocks::upload(PoolRequest& r, const Node& node, bool resumes) {
+void StoredBlocks::upload(PoolRequest& r, const Site& node, bool resumes) {
   if (!store_ && !resumes) return;
   if (resumes) r.in_transit += 1;
   uploads_.emplace(next_upload_, Upload{store_ ? r.blocks : std::vector<std::uint64_t>{}, r.request->id, resumes});
@@ -120,7 +120,7 @@ void StoredBlocks::on_uploaded(std::uint64_t id) {
   parts_.owner.on_stored(r);
 }
 
-void StoredBlocks::write_back(const PoolRequest& r, const Node& node, std::int64_t tokens) const {
+void StoredBlocks::write_back(const PoolRequest& r, const Site& node, std::int64_t tokens) const {
   parts_.network.lane(node.pool(), node.index(), Direction::write)
       .submit({.bytes = parts_.memory.full_transfer(tokens), .owner = r.request->id, .kind = "write back"});
 }
@@ -158,8 +158,8 @@ class TieredPrompts final : public StoredPrompts {
   [[nodiscard]] std::int64_t tokens(const PoolRequest& r) const override { return r.request->prefix.tokens; }
   void hold(PoolRequest& r) override;
   void release(const PoolRequest& r) override { prompts_.finished(*r.request); }
-  void load(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes) override;
-  void upload(PoolRequest& r, const Node& node, bool resumes) override;
+  void load(PoolRequest& r, Site& node, Claim claim, std::int64_t bytes) override;
+  void upload(PoolRequest& r, const Site& node, bool resumes) override;
   void start_measuring() override { prompts_.start_measuring(); }
   void finish_measuring(serving::Measurements& measured) override { prompts_.finish_measuring(measured); }
   void check_conservation() const override { prompts_.check_conservation(); }
@@ -171,17 +171,17 @@ class TieredPrompts final : public StoredPrompts {
 };
 
 void TieredPrompts::hold(PoolRequest& r) {
-  const Node& node = r.local ? *r.local : *r.remote;
+  const Site& node = r.local ? *r.local : *r.remote;
   prompts_.assigned(*r.request, network_.number(node.pool(), node.index()));
   r.stored = tokens(r);
 }
 
-void TieredPrompts::load(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes) {
+void TieredPrompts::load(PoolRequest& r, Site& node, Claim claim, std::int64_t bytes) {
   if (r.stored == 0) return loads_.load(r, node, claim, bytes, "first load");
   prompts_.load(*r.request, loads_.expect(r, node, claim));
 }
 
-void TieredPrompts::upload(PoolRequest& r, const Node&, bool) {
+void TieredPrompts::upload(PoolRequest& r, const Site&, bool) {
   prompts_.computed(*r.request);
 }
 

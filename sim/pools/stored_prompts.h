@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "sim/pools/loads.h"
-#include "sim/pools/node.h"
+#include "sim/pools/site.h"
 #include "sim/pools/pool_request.h"
 #include "sim/pools/storage_network.h"
 #include "sim/serving/measurements.h"
@@ -42,15 +42,15 @@ class StoredPrompts {
   virtual void hold(PoolRequest& r) = 0;
   virtual void release(const PoolRequest& r) = 0;
   /// That is loaded to a node that it is assigned to, for its claim there: `bytes` of it, where they are not there.
-  virtual void load(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes) = 0;
+  virtual void load(PoolRequest& r, Site& node, Claim claim, std::int64_t bytes) = 0;
 
   /// `r` was prefilled on a node: what was goes back where others may read it, or where the request itself needs it,
   /// which then `resumes` when it is there.
-  virtual void upload(PoolRequest& r, const Node& node, bool resumes) = 0;
+  virtual void upload(PoolRequest& r, const Site& node, bool resumes) = 0;
   /// The same once it has come by itself, layer by layer.
   virtual void offloaded(const PoolRequest& r) { (void)r; }
   /// New tokens' KV, for the next reload.
-  virtual void write_back(const PoolRequest& r, const Node& node, std::int64_t tokens) const {
+  virtual void write_back(const PoolRequest& r, const Site& node, std::int64_t tokens) const {
     (void)r, (void)node, (void)tokens;
   }
 

@@ -8,6 +8,7 @@
 namespace kvsim::serving {
 
 std::optional<Admitted> Admission::next(std::int64_t budget) {
+  if (!own_) return next_with_memory(budget);
   if (std::optional<Admitted> admitted = try_next(budget)) return admitted;
   if (looked_ && !env_.prompts.stores()) return std::nullopt;  // it has just been told
   lacks_memory_ = false;
@@ -17,6 +18,14 @@ std::optional<Admitted> Admission::next(std::int64_t budget) {
     if (!looked_ && env_.prompts.stores()) need_.of = nullptr;  // it is of what was found before, if anything was
   }
   return std::nullopt;
+}
+
+std::optional<Admitted> Admission::next_with_memory(std::int64_t budget) {
+  if (!roster_.anybody_waits()) return {};
+  Request& r = roster_.next();
+  if (!seen(r) || (budget <= 0 && r.prefill_done < r.prefill_target) || held_back()) return {};
+  roster_.admit_next();
+  return Admitted{r, 0, 0};
 }
 
 bool Admission::decide_now() {

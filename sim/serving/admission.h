@@ -9,7 +9,7 @@
 #include "sim/serving/kv_holdings.h"
 #include "sim/serving/measurements.h"
 #include "sim/serving/reloads.h"
-#include "sim/serving/replica_environment.h"
+#include "sim/serving/instance_environment.h"
 #include "sim/serving/roster.h"
 #include "sim/serving/scheduling.h"
 
@@ -23,20 +23,26 @@ struct Admitted {
 
 class Admission {
  public:
-  /// All of it outlives this.
-  Admission(const ReplicaEnvironment& environment, const KvDemand& demand, KvHoldings& memory, Roster& roster,
-            const Reloads& reloads, Scheduling& scheduling)
+  /// All of it outlives this. Not `own`: requests have their memory when they come, and only wait for their turn.
+  Admission(const InstanceEnvironment& environment, const KvDemand& demand, KvHoldings& memory, Roster& roster,
+            const Reloads& reloads, Scheduling& scheduling, bool own)
       : env_(environment),
         demand_(demand),
         memory_(memory),
         roster_(roster),
         reloads_(reloads),
-        scheduling_(scheduling) {}
+        scheduling_(scheduling),
+        own_(own) {}
 
   /// The next request to enter the step that begins, in order of arrival, with so many of the step's tokens left: a
   /// request whose prompt is computed here enters with its first chunk. It has its memory, and a place once it was
   /// moved somewhere. Nothing if nobody can enter (any more).
   [[nodiscard]] std::optional<Admitted> next(std::int64_t budget);
+  /// Whether a request that comes and has its memory enters at once: no rule of the engine makes it wait for a step.
+  [[nodiscard]] bool at_once() const {
+    const ScheduleConfig& s = env_.config.schedule;
+    return !s.asynchronous && s.receive_interval == 1 && s.batch_wait.iterations == 0 && !s.blocking_loads;
+  }
   /// Whatever else keeps the next one waiting, a limit on requests for instance: it would not fit.
   [[nodiscard]] bool lacks_memory() const { return lacks_memory_; }
   /// After next() gave nothing, as long as memory does not fall free and nothing happens to this group: nobody can
@@ -49,7 +55,7 @@ class Admission {
   /// Then another iteration begins: as memory is taken, does the next one still fit?
   void next_of_stretch() {
     unseen_for_ = (unseen_for_ + 1) % env_.config.schedule.receive_interval;
-    if (roster_.anybody_waits()) lacks_memory_ = !has_memory_for(roster_.next());
+    if (own_ && roster_.anybody_waits()) lacks_memory_ = !has_memory_for(roster_.next());
   }
   /// An iteration is put together, after one that computed prompts, or not.
   void begin_step(bool prompts_before);
@@ -71,6 +77,7 @@ class Admission {
 
  private:
   [[nodiscard]] std::optional<Admitted> try_next(std::int64_t budget);
+  [[nodiscard]] std::optional<Admitted> next_with_memory(std::int64_t budget);
   /// The engine knows of it.
   [[nodiscard]] bool seen(const Request& r) const { return r.id < received_; }
   /// Nothing else keeps the next one waiting: is it held back, all the same, for more to come with it?
@@ -97,12 +104,13 @@ class Admission {
   [[nodiscard]] bool has_needed_memory() const;
   [[nodiscard]] bool needs_computing(const Request& r) const;
 
-  const ReplicaEnvironment& env_;
+  const InstanceEnvironment& env_;
   const KvDemand& demand_;
   KvHoldings& memory_;
   Roster& roster_;
   const Reloads& reloads_;
   Scheduling& scheduling_;
+  bool own_;
   bool decided_ahead_ = false;               // the coming iteration was decided when the last one began
   std::int64_t finished_since_decided_ = 0;  // in the last iteration
   std::uint64_t known_requests_ = 0;         // those with smaller ids had arrived when the last iteration began

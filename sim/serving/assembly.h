@@ -9,7 +9,7 @@
 #include "models/kernels/step_work.h"
 #include "sim/engine/simulator.h"
 #include "sim/machine/gpu_group.h"
-#include "sim/serving/replica_environment.h"
+#include "sim/serving/instance_environment.h"
 #include "sim/serving/request.h"
 
 namespace kvsim::serving {
@@ -25,7 +25,7 @@ class AssemblyOwner {
 class Assembly {
  public:
   /// All of it outlives this.
-  Assembly(const ReplicaEnvironment& environment, machine::GpuGroup& gpus, AssemblyOwner& owner)
+  Assembly(const InstanceEnvironment& environment, machine::GpuGroup& gpus, AssemblyOwner& owner)
       : env_(environment), gpus_(gpus), owner_(owner) {}
 
   /// The request was admitted. If chunks of it are stored, they are loaded next, and loaded() follows; try_end() must
@@ -70,7 +70,7 @@ class Assembly {
   [[nodiscard]] engine::Callback selected(Request& r);
   std::int64_t batch_apart(const Request& r, std::int64_t budget, models::StepWork& work) const;
 
-  const ReplicaEnvironment& env_;
+  const InstanceEnvironment& env_;
   machine::GpuGroup& gpus_;
   AssemblyOwner& owner_;
   std::vector<Entry> step_;

@@ -11,7 +11,7 @@
 #include "sim/machine/gpu_group.h"
 #include "sim/serving/fetching.h"
 #include "sim/serving/layer_pipeline.h"
-#include "sim/serving/replica_environment.h"
+#include "sim/serving/instance_environment.h"
 #include "sim/serving/step_parts.h"
 #include "sim/transport/lane.h"
 #include "sim/transport/link.h"

@@ -55,6 +55,10 @@ class KvHoldings {
   KvHoldings(const engine::Simulator& simulator, const std::string& group, std::int64_t gpu_bytes,
              std::int64_t host_bytes, engine::TraceSink* trace, std::int64_t block_bytes = 0);
 
+  /// The GPUs' memory itself, for who counts what its requests hold there.
+  [[nodiscard]] memory::KvMemory& gpu() { return gpu_; }
+  [[nodiscard]] const memory::KvMemory& gpu() const { return gpu_; }
+
   // GPU memory, in all.
   [[nodiscard]] std::int64_t capacity() const { return gpu_.capacity(); }
   [[nodiscard]] std::int64_t reserved() const { return gpu_.reserved(); }

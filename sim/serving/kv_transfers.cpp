@@ -26,20 +26,20 @@ KvLink make_host_link(transport::Fabric& fabric, const ServingConfig& config, co
   return {*lanes.to_gpu, *lanes.from_gpu, spec, gpus, nullptr, nullptr, lanes};
 }
 
-MemoryUse::MemoryUse(const ReplicaEnvironment& environment, const std::string& group, machine::GpuGroup& gpus,
-                     const KvHoldings& memory, const Roster& roster, const transport::Link& from_host)
-    : env_(environment), gpus_(gpus), memory_(memory), roster_(roster), from_host_(from_host) {
+MemoryUse::MemoryUse(const InstanceEnvironment& environment, const std::string& group, machine::GpuGroup& gpus,
+                     const KvHoldings& memory, const Roster& roster, const transport::Link& from_host, bool own)
+    : env_(environment), gpus_(gpus), memory_(memory), roster_(roster), from_host_(from_host), own_(own) {
   if (env_.trace) queue_counter_ = env_.trace->add_counter(group, "queued requests");
 }
 
 void MemoryUse::note() {
   // Reserved bytes still on the link are not there yet.
-  const std::int64_t coming =
-      env_.decode.fetches() || env_.prompts.stores() ? loading_bytes_ : from_host_.backlog_bytes();
+  const bool counted = !own_ || env_.decode.fetches() || env_.prompts.stores();
+  const std::int64_t coming = counted ? loading_bytes_ : from_host_.backlog_bytes();
   gpus_.use_memory(memory_.reserved() - std::min(memory_.reserved(), coming));
   if (!env_.trace) return;
   env_.trace->counter(queue_counter_, env_.simulator.now(), static_cast<double>(roster_.waiting()));
-  gpus_.trace_running(roster_.running());
+  if (own_) gpus_.trace_running(roster_.running());
 }
 
 void MemoryUse::start_measuring() {
@@ -49,6 +49,7 @@ void MemoryUse::start_measuring() {
 
 void MemoryUse::finish_measuring() {
   note();
+  if (!own_) return;
   Measurements& m = env_.measured;
   const auto replicas = static_cast<double>(env_.config.cluster.replicas);
   m.memory_short_s += short_.integral(env_.simulator.now());

@@ -11,7 +11,7 @@
 #include "sim/serving/fetched_steps.h"
 #include "sim/serving/kv_demand.h"
 #include "sim/serving/kv_holdings.h"
-#include "sim/serving/replica_environment.h"
+#include "sim/serving/instance_environment.h"
 #include "sim/serving/roster.h"
 #include "sim/transport/link.h"
 
@@ -25,9 +25,9 @@ KvLink make_host_link(transport::Fabric& fabric, const ServingConfig& config, co
 /// GPU memory in use over time, and whether there was enough.
 class MemoryUse {
  public:
-  /// All of it outlives this.
-  MemoryUse(const ReplicaEnvironment& environment, const std::string& group, machine::GpuGroup& gpus,
-            const KvHoldings& memory, const Roster& roster, const transport::Link& from_host);
+  /// All of it outlives this. Not `own`: what requests hold, and what of it is on its way, is their route's to say.
+  MemoryUse(const InstanceEnvironment& environment, const std::string& group, machine::GpuGroup& gpus,
+            const KvHoldings& memory, const Roster& roster, const transport::Link& from_host, bool own);
 
   /// Something has come or is computed: what is in use now counts until the next time.
   void note();
@@ -42,11 +42,12 @@ class MemoryUse {
   void finish_measuring();
 
  private:
-  const ReplicaEnvironment& env_;
+  const InstanceEnvironment& env_;
   machine::GpuGroup& gpus_;
   const KvHoldings& memory_;
   const Roster& roster_;
   const transport::Link& from_host_;
+  bool own_;
   std::int64_t loading_bytes_ = 0;  // beside which fetches use the link
   engine::TimeWeighted short_;      // 1 while it is
   int queue_counter_ = -1;
@@ -62,7 +63,7 @@ class LoadOwner {
 class FirstLoads {
  public:
   /// All of it outlives this.
-  FirstLoads(const ReplicaEnvironment& environment, transport::Link& from_host, machine::GpuGroup& gpus, MemoryUse& use,
+  FirstLoads(const InstanceEnvironment& environment, transport::Link& from_host, machine::GpuGroup& gpus, MemoryUse& use,
              LoadOwner& owner)
       : env_(environment), from_host_(from_host), gpus_(gpus), use_(use), owner_(owner) {}
 
@@ -78,7 +79,7 @@ class FirstLoads {
   void begin(Request& r, std::int64_t bytes);
   void end(Request& r);
 
-  const ReplicaEnvironment& env_;
+  const InstanceEnvironment& env_;
   transport::Link& from_host_;
   machine::GpuGroup& gpus_;
   MemoryUse& use_;
@@ -97,7 +98,7 @@ class OffloadOwner {
 class Offloading {
  public:
   /// All of it outlives this.
-  Offloading(const ReplicaEnvironment& environment, const KvDemand& demand, transport::Link& to_host,
+  Offloading(const InstanceEnvironment& environment, const KvDemand& demand, transport::Link& to_host,
              machine::GpuGroup& gpus, MemoryUse& use, OffloadOwner& owner)
       : env_(environment), demand_(demand), to_host_(to_host), gpus_(gpus), use_(use), owner_(owner) {}
 
@@ -110,7 +111,7 @@ class Offloading {
  private:
   void on_arrived(std::uint64_t id);
 
-  const ReplicaEnvironment& env_;
+  const InstanceEnvironment& env_;
   const KvDemand& demand_;
   transport::Link& to_host_;
   machine::GpuGroup& gpus_;

@@ -9,7 +9,7 @@ namespace kvsim::serving {
 
 using engine::Callback;
 
-Reloads::Reloads(const ReplicaEnvironment& environment, KvHoldings& memory, const Roster& roster,
+Reloads::Reloads(const InstanceEnvironment& environment, KvHoldings& memory, const Roster& roster,
                  Scheduling& scheduling, StepLoop& loop, transport::Link& from_host, MemoryUse& use)
     : env_(environment),
       memory_(memory),

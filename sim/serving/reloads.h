@@ -9,7 +9,7 @@
 #include "sim/serving/full_kv_source.h"
 #include "sim/serving/kv_holdings.h"
 #include "sim/serving/kv_transfers.h"
-#include "sim/serving/replica_environment.h"
+#include "sim/serving/instance_environment.h"
 #include "sim/serving/roster.h"
 #include "sim/serving/schedule_policy.h"
 #include "sim/serving/scheduling.h"
@@ -21,7 +21,7 @@ namespace kvsim::serving {
 class Reloads {
  public:
   /// All of it outlives this.
-  Reloads(const ReplicaEnvironment& environment, KvHoldings& memory, const Roster& roster, Scheduling& scheduling,
+  Reloads(const InstanceEnvironment& environment, KvHoldings& memory, const Roster& roster, Scheduling& scheduling,
           StepLoop& loop, transport::Link& from_host, MemoryUse& use);
 
   /// Before a step is planned in which the schedule is asked about these requests: marks who of them can be verified
@@ -52,7 +52,7 @@ class Reloads {
   void mark_arriving(Request& r) const;
   void on_arrived(std::uint64_t id);
 
-  const ReplicaEnvironment& env_;
+  const InstanceEnvironment& env_;
   KvHoldings& memory_;
   const Roster& roster_;
   Scheduling& scheduling_;

@@ -8,9 +8,9 @@
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/draft_lengths/drafting.h"
+#include "sim/serving/instance.h"
 #include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
-#include "sim/serving/replica.h"
 #include "sim/serving/schedule_policy.h"
 
 namespace kvsim::serving {
@@ -31,7 +31,7 @@ class ReplicaFleet final : public ServingSystem {
             acceptance_of(config_, std::max(draft_limit(config_.decode), config_.decode.draft_lengths.maximum))),
         drafting_(config_, decode_),
         router_(routing::find_router(config_.cluster.router)->make(config_.cluster.router_keys)) {
-    const ReplicaEnvironment shared{{environment.simulator, config_, decode_, geometry_, timer_, step_times_, drafting_,
+    const InstanceEnvironment shared{{environment.simulator, config_, decode_, geometry_, timer_, step_times_, drafting_,
                                      environment.measured, environment.trace, environment.gpus(timer_)},
                                     acceptance_,
                                     environment.fabric,
@@ -40,10 +40,11 @@ class ReplicaFleet final : public ServingSystem {
                                     config_.schedule.prefix_caching ? environment.prefix_block_tokens : 0};
     const SchedulePolicyEntry& schedule = *find_schedule_policy(config_.schedule.policy);
     for (std::int64_t i = 0; i < config_.cluster.replicas; ++i) {
-      replicas_.push_back(std::make_unique<Replica>(shared, static_cast<int>(i), schedule));
+      const InstanceSpec spec{fmt::format("replica {}", i), config_.cluster.host_memory_bytes, {}, nullptr};
+      replicas_.push_back(std::make_unique<Instance>(shared, spec, schedule));
     }
     std::vector<transport::GroupLanes> lanes;
-    for (const auto& replica : replicas_) lanes.push_back(replica->host_lanes());
+    for (const auto& replica : replicas_) lanes.push_back(replica->lanes());
     prompts_->connect(std::move(lanes));
   }
 
@@ -51,7 +52,7 @@ class ReplicaFleet final : public ServingSystem {
     if (decode_.drafter) draw_drafter_acceptance(r, drafting_.acceptance(), config_.run.seed, spec.id);
     if (decode_.verifies) draw_acceptance(r, acceptance_, config_.run.seed, spec.id);
     const std::size_t chosen = router_->choose(snapshots(), spec);
-    Replica& replica = *replicas_[chosen];
+    Instance& replica = *replicas_[chosen];
     std::string reason = replica.refusal(r);
     if (reason.empty()) reason = prompts_->refusal(r, spec, replica.memory().capacity());
     if (!reason.empty()) return reason;
@@ -132,7 +133,7 @@ class ReplicaFleet final : public ServingSystem {
   models::AcceptanceModel acceptance_;
   Drafting drafting_;
   std::unique_ptr<routing::Router> router_;
-  std::vector<std::unique_ptr<Replica>> replicas_;
+  std::vector<std::unique_ptr<Instance>> replicas_;
   std::vector<routing::InstanceSnapshot> snapshots_;  // of replicas_; kept for its memory
 };
 

@@ -43,6 +43,18 @@ void Roster::move(Request& r, Phase phase) {
   list.insert(place(list, r), &r);
 }
 
+void Roster::join(Request& r, Phase phase) {
+  ++changes_;
+  r.admission = ++admissions_;
+  r.phase = phase;
+  list_of(phase).push_back(&r);
+}
+
+void Roster::part(const Request& r) {
+  ++changes_;
+  for (auto* list : {&decoding_, &prefilling_, &loading_}) take_out(*list, r);
+}
+
 void Roster::push_out(Request& r) {
   leave(r);
   r.phase = Phase::queued;
@@ -50,8 +62,7 @@ void Roster::push_out(Request& r) {
 }
 
 void Roster::leave(const Request& r) {
-  ++changes_;
-  for (auto* list : {&decoding_, &prefilling_, &loading_}) take_out(*list, r);
+  part(r);
   resident_ -= r.resident ? 1 : 0;
 }
 

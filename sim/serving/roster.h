@@ -29,6 +29,10 @@ class Roster {
   void admit_next();
   /// To Phase::loading, prefilling or decoding.
   void move(Request& r, Phase phase);
+  /// One that was admitted elsewhere takes part here from now on, as the newest, in Phase::prefilling or decoding.
+  void join(Request& r, Phase phase);
+  /// It takes no part any more.
+  void part(const Request& r);
   /// An admitted one waits again, before all others.
   void push_out(Request& r);
   /// An admitted one is over.

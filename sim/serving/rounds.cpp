@@ -9,8 +9,9 @@
 
 namespace kvsim::serving {
 
-Rounds::Rounds(const ReplicaEnvironment& environment, const KvDemand& demand, const Roster& roster,
-               const machine::GpuGroup& gpus, const transport::Link& from_host, RequestLog& log, Proposals& proposals)
+Rounds::Rounds(const InstanceEnvironment& environment, const KvDemand& demand, const Roster& roster,
+               const machine::GpuGroup& gpus, const transport::Link& from_host, RequestLog& log, Proposals& proposals,
+               bool verified_here)
     : env_(environment),
       demand_(demand),
       roster_(roster),
@@ -19,7 +20,7 @@ Rounds::Rounds(const ReplicaEnvironment& environment, const KvDemand& demand, co
       log_(log),
       proposals_(proposals),
       draft_limit_(draft_limit(environment.config.decode)) {
-  if (!env_.decode.verifies) return;
+  if (!verified_here) return;
   draft_lengths_.emplace(
       DraftLengthParts{env_.config, env_.decode, env_.geometry, env_.timer, env_.acceptance, proposals.drafting()},
       env_.measured);

@@ -10,7 +10,7 @@
 #include "sim/serving/draft_lengths/draft_lengths.h"
 #include "sim/serving/kv_demand.h"
 #include "sim/serving/proposals.h"
-#include "sim/serving/replica_environment.h"
+#include "sim/serving/instance_environment.h"
 #include "sim/serving/request_log.h"
 #include "sim/serving/roster.h"
 #include "sim/transport/link.h"
@@ -19,9 +19,10 @@ namespace kvsim::serving {
 
 class Rounds {
  public:
-  /// All of it outlives this.
-  Rounds(const ReplicaEnvironment& environment, const KvDemand& demand, const Roster& roster,
-         const machine::GpuGroup& gpus, const transport::Link& from_host, RequestLog& log, Proposals& proposals);
+  /// All of it outlives this. `verified_here`: drafts are made and verified on these GPUs.
+  Rounds(const InstanceEnvironment& environment, const KvDemand& demand, const Roster& roster,
+         const machine::GpuGroup& gpus, const transport::Link& from_host, RequestLog& log, Proposals& proposals,
+         bool verified_here);
 
   // A request.
   /// Its next round begins, or its first one.
@@ -48,7 +49,7 @@ class Rounds {
  private:
   [[nodiscard]] RoundEnd end_of(const Request& r) const;
 
-  const ReplicaEnvironment& env_;
+  const InstanceEnvironment& env_;
   const KvDemand& demand_;
   const Roster& roster_;
   const machine::GpuGroup& gpus_;

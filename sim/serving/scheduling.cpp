@@ -10,7 +10,7 @@
 
 namespace kvsim::serving {
 
-Scheduling::Scheduling(const ReplicaEnvironment& environment, const SchedulePolicyEntry& policy, const Roster& roster,
+Scheduling::Scheduling(const InstanceEnvironment& environment, const SchedulePolicyEntry& policy, const Roster& roster,
                        const machine::GpuGroup& gpus, const KvHoldings& memory, const transport::Link& from_host,
                        double tokens_per_draft, bool when_due)
     : env_(environment),

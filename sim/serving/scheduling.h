@@ -9,7 +9,7 @@
 #include "sim/engine/ordered_queue.h"
 #include "sim/machine/gpu_group.h"
 #include "sim/serving/kv_holdings.h"
-#include "sim/serving/replica_environment.h"
+#include "sim/serving/instance_environment.h"
 #include "sim/serving/roster.h"
 #include "sim/serving/schedule_policy.h"
 #include "sim/transport/link.h"
@@ -20,7 +20,7 @@ class Scheduling {
  public:
   /// All of it outlives this. `tokens_per_draft`: ReplicaView's. `when_due`: the policy is asked when what it decided
   /// stands no longer, else about everybody in every iteration.
-  Scheduling(const ReplicaEnvironment& environment, const SchedulePolicyEntry& policy, const Roster& roster,
+  Scheduling(const InstanceEnvironment& environment, const SchedulePolicyEntry& policy, const Roster& roster,
              const machine::GpuGroup& gpus, const KvHoldings& memory, const transport::Link& from_host,
              double tokens_per_draft, bool when_due);
 
@@ -75,7 +75,7 @@ class Scheduling {
   }
   void count(const ScheduledPlace& place, std::int64_t sign);
 
-  const ReplicaEnvironment& env_;
+  const InstanceEnvironment& env_;
   const Roster& roster_;
   const machine::GpuGroup& gpus_;
   const KvHoldings& memory_;

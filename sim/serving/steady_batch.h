@@ -36,6 +36,7 @@ class SteadyBatch {
   [[nodiscard]] std::int64_t size() const { return decoding_ + drafting_; }
   [[nodiscard]] std::int64_t decoding() const { return decoding_; }
   [[nodiscard]] bool has(const Request& r) const { return r.steady.batch_ == this; }
+  [[nodiscard]] bool decodes(const Request& r) const { return has(r) && !r.steady.drafts_; }
 
   /// Between two steps. A request that decodes joins when it has emitted a token now, at the end of a step of all
   /// members; one that drafts at any time. It is over after so many more `tokens`, at least one. False and no change

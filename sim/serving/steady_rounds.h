@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/serving/replica_environment.h"
+#include "sim/serving/instance_environment.h"
 #include "sim/serving/request.h"
 #include "sim/serving/roster.h"
 #include "sim/serving/rounds.h"
@@ -23,15 +23,15 @@ namespace kvsim::serving {
 class SteadyRounds {
  public:
   /// All of it outlives this.
-  SteadyRounds(const ReplicaEnvironment& environment, const Roster& roster, SteadyBatch& steady, Scheduling& scheduling,
-               const Rounds& rounds, const StepParts& parts)
+  SteadyRounds(const InstanceEnvironment& environment, const Roster& roster, SteadyBatch& steady, Scheduling& scheduling,
+               const Rounds& rounds, const StepParts& parts, bool verified_here)
       : env_(environment),
         roster_(roster),
         steady_(steady),
         scheduling_(scheduling),
         rounds_(rounds),
         parts_(parts),
-        possible_(rounds_in_step(environment.decode, steady)) {}
+        possible_(verified_here && rounds_in_step(environment.decode, steady)) {}
 
   [[nodiscard]] bool possible() const { return possible_; }
 
@@ -48,7 +48,7 @@ class SteadyRounds {
   void leave_out_excess();
   void count_stalled(std::int64_t requests, std::int64_t late);
 
-  const ReplicaEnvironment& env_;
+  const InstanceEnvironment& env_;
   const Roster& roster_;
   SteadyBatch& steady_;
   Scheduling& scheduling_;

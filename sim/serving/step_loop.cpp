@@ -45,7 +45,7 @@ void StepLoop::run_step() {
     pass_.time = env_.step_times.time(pass_.work);
   }
   machine::Step step = pass_.step(env_.step_times);
-  step.decodes = !pass_.prefills_alone && (steady_.size() > 0 || pass_.decodes());
+  step.decodes = pass_.iterates;
   if (fetched_->by_layers()) {
     fetched_->start(step, pass_);
   } else {

@@ -15,7 +15,7 @@
 #include "sim/serving/fetched_steps.h"
 #include "sim/serving/kv_holdings.h"
 #include "sim/serving/proposals.h"
-#include "sim/serving/replica_environment.h"
+#include "sim/serving/instance_environment.h"
 #include "sim/serving/request.h"
 #include "sim/serving/steady_batch.h"
 #include "sim/serving/step_parts.h"

@@ -117,12 +117,13 @@ struct ForwardPass {
   models::StepWork work;
   models::StepTime time;
   bool prefills_alone = false;  ///< who decodes has no part in it
+  bool iterates = false;        ///< requests decode, draft or are verified in it as their schedule says
   bool assembles = false;       ///< beside its entries it computes chunks of prompts that are put together
 
   void clear() {
     entries.clear();
     work.clear();
-    prefills_alone = assembles = false;
+    prefills_alone = iterates = assembles = false;
   }
   void add(Request& r, const StepPart& part) { entries.push_back({part, &r, r.admission}); }
   [[nodiscard]] bool decodes() const { return !entries.empty() && !entries.front().prefills(); }

@@ -8,7 +8,7 @@
 
 #include "sim/cache/placement/placements.h"
 #include "sim/cache/prompt_cache.h"
-#include "sim/pools/pool_system.h"
+#include "sim/pools/two_pools.h"
 #include "sim/reuse/chunk_reuse.h"
 #include "sim/serving/replica_fleet.h"
 #include "sim/systems/checks.h"
@@ -41,7 +41,7 @@ constexpr std::array kMachines{
                check_pools(config);
              },
              [](const RunEnvironment& environment, const cache::FutureUses* future) -> std::unique_ptr<ServingSystem> {
-               return std::make_unique<pools::PoolSystem>(
+               return std::make_unique<pools::TwoPools>(
                    environment, environment.config.placement ? prompt_cache(environment, future) : nullptr);
              }},
     // Replicas whose prompts are put together from chunks.

@@ -48,7 +48,7 @@ class Admit final : public Dispatcher {
 
   std::optional<engine::SimTime> reload_start(const PoolRequest& request, engine::SimTime drafts_due,
                                               const PoolsView& view) override {
-    const Node& local = *request.local;
+    const Site& local = *request.local;
     Rings& rings = rings_of(local, view);
     withdraw(request);
     const auto ahead = windows_until(rings, drafts_due, view);
@@ -89,7 +89,7 @@ class Admit final : public Dispatcher {
   /// A reload that is longer than all windows until its drafts are due never finds room in the rings: where nobody is
   /// served, whoever fits is, as on replicas. Nothing is reserved, its reloads come on demand.
   [[nodiscard]] std::optional<Assignment> in_spite_of_rings(const PoolRequest& request, const PoolsView& view) const {
-    const auto serves_nobody = [](const Node* node) {
+    const auto serves_nobody = [](const Site* node) {
       return node == nullptr || (node->requests() == 0 && node->stateless() == 0);
     };
     for (const Path path : kOrder) {
@@ -124,7 +124,7 @@ class Admit final : public Dispatcher {
   /// Link time for the first transfer. One that is longer than the whole ring has the link when nobody else wants it.
   std::optional<serving::AdmittedReload> admit_load(const PoolRequest& request, const Assignment& assignment,
                                                     const PoolsView& view) {
-    const Node& node = assignment.remote != nullptr ? *assignment.remote : *assignment.local;
+    const Site& node = assignment.remote != nullptr ? *assignment.remote : *assignment.local;
     Rings& rings = rings_of(node, view);
     const double load_s = view.first_load_s(request, assignment);
     if (load_s > rings.window_s * static_cast<double>(windows_)) {
@@ -135,7 +135,7 @@ class Admit final : public Dispatcher {
   }
 
   /// The rings of a node, moved on to now.
-  Rings& rings_of(const Node& node, const PoolsView& view) {
+  Rings& rings_of(const Site& node, const PoolsView& view) {
     auto [at, fresh] = nodes_.try_emplace(&node, windows_, slack_);
     Rings& rings = at->second;
     if (fresh) rings.begin = view.now();
@@ -165,7 +165,7 @@ class Admit final : public Dispatcher {
 
   std::int64_t windows_, slack_;
   std::vector<Path> paths_;
-  std::unordered_map<const Node*, Rings> nodes_;
+  std::unordered_map<const Site*, Rings> nodes_;
   std::unordered_map<const PoolRequest*, Reserved> reserved_;
 };
 

@@ -11,7 +11,7 @@
 #include "models/kernels/step_times.h"
 #include "sim/pools/dispatcher.h"
 #include "sim/pools/loads.h"
-#include "sim/pools/node.h"
+#include "sim/pools/site.h"
 #include "sim/pools/outlook.h"
 #include "sim/pools/path_log.h"
 #include "sim/pools/path_queues.h"
@@ -25,15 +25,15 @@
 
 namespace kvsim::pools {
 
-class PoolSystem final : public serving::ServingSystem,
-                         private StepListener,
-                         private PathQueuesOwner,
-                         private LoadsOwner,
-                         private StoredPromptsOwner,
-                         private RoundsOwner {
+class TwoPools final : public serving::ServingSystem,
+                       private serving::Route,
+                       private PathQueuesOwner,
+                       private LoadsOwner,
+                       private StoredPromptsOwner,
+                       private RoundsOwner {
  public:
   /// `prompts`: those of a placement; else null.
-  explicit PoolSystem(const serving::RunEnvironment& environment,
+  explicit TwoPools(const serving::RunEnvironment& environment,
                       std::unique_ptr<serving::PromptStore> prompts = nullptr);
 
   [[nodiscard]] std::string submit(serving::Request& request, const models::RequestSpec& spec) override;
@@ -61,23 +61,26 @@ class PoolSystem final : public serving::ServingSystem,
   void load_to_remote(PoolRequest& r);
   void load_to_local(PoolRequest& r);
   void on_loaded(PoolRequest& r, Claim claim, bool wanted) override;
-  void on_released(PoolRequest& r, Claim claim, Node& node) override;
+  void on_released(PoolRequest& r, Claim claim, Site& node) override;
   void on_stored(PoolRequest& r) override;
   void on_nearer(PoolRequest& r) override { rounds_.verify_if_ready(r); }
   void on_whole(PoolRequest& r) override;
   void on_local_complete(PoolRequest& r);
   void on_remote_complete(PoolRequest& r);
-  [[nodiscard]] std::int64_t compressed(const PoolRequest& r) const;
-  void prefill_or_decode(PoolRequest& r, Node& node);
+  [[nodiscard]] std::int64_t compressed(const serving::Request& q) const override;
+  void prefill_or_decode(PoolRequest& r, Site& site);
 
   // From there to its last token.
-  void on_step(Node& node, const serving::StepEntry& entry, std::int64_t accepted) override;
-  void on_decoded_together(std::int64_t requests, engine::Duration gap) override;
-  void on_steady_over(Node& node, serving::Request& request, Work work) override;
-  void on_offloaded(Node& node, std::uint64_t request) override;
-  void on_prefilled(Node& node, PoolRequest& r);
-  void on_all_offloaded(Node& node, PoolRequest& r);
-  void start_decoding(Node& node, PoolRequest& r);
+  void on_entered(serving::Instance& instance, serving::Request& q) override;
+  void on_prefilled(serving::Instance& instance, serving::Request& q) override;
+  void on_offloaded(serving::Instance& instance, serving::Request& q) override;
+  void on_drafted(serving::Instance&, serving::Request& q) override { rounds_.drafted(*requests_.find(q.id)); }
+  void on_done(serving::Instance& instance, serving::Request& q, serving::Work work) override;
+  void on_finished(serving::Instance& instance, serving::Request& q) override;
+  [[nodiscard]] static Site& site_of(PoolRequest& r, const serving::Instance& instance);
+  void on_all_offloaded(Site& site, PoolRequest& r);
+  void start_decoding(Site& site, PoolRequest& r);
+  void decode_on(Site& site, PoolRequest& r);
   void start_drafting(PoolRequest& r);
   void on_verdict(PoolRequest& r) override;
   void go_alone(PoolRequest& r);
@@ -100,12 +103,13 @@ class PoolSystem final : public serving::ServingSystem,
   PathLog log_;
   StorageNetwork network_;
   RequestMemory memory_;
-  std::vector<Node*> changed_nodes_;
-  NodeEnvironment node_environment_;
+  std::vector<Site*> changed_sites_;
+  serving::PromptStore nothing_stored_;  // with sites: prompts come as their routes say
+  serving::InstanceEnvironment site_environment_;
   RequestTable requests_;
   std::unique_ptr<Dispatcher> dispatcher_;
-  PathQueues queues_;  // its row of a timeline comes before those of nodes
-  Nodes nodes_;
+  PathQueues queues_;  // its row of a timeline comes before those of sites
+  Sites sites_;
   Loads loads_;
   std::unique_ptr<serving::PromptStore> prompts_;  // with placement
   std::unique_ptr<StoredPrompts> stored_;

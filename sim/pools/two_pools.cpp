@@ -1,4 +1,4 @@
-#include "sim/pools/pool_system.h"
+#include "sim/pools/two_pools.h"
 
 #include <algorithm>
 #include <array>
@@ -32,7 +32,7 @@ const DispatcherEntry& dispatcher_of(const serving::DispatchConfig& dispatch) {
 
 }  // namespace
 
-PoolSystem::PoolSystem(const serving::RunEnvironment& environment, std::unique_ptr<serving::PromptStore> prompts)
+TwoPools::TwoPools(const serving::RunEnvironment& environment, std::unique_ptr<serving::PromptStore> prompts)
     : env_(environment),
       config_(environment.config),
       decode_(*serving::find_decode_policy(config_.decode.policy)),
@@ -47,57 +47,62 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment, std::unique_p
       log_(environment.simulator, config_, environment.measured),
       network_(environment.simulator, environment.fabric, *config_.cluster.pools),
       memory_(config_, decode_, geometry_, environment.prefix_block_tokens),
-      node_environment_{{environment.simulator, config_, decode_, geometry_, timer_, step_times_, drafting_,
+      site_environment_{{environment.simulator, config_, decode_, geometry_, timer_, step_times_, drafting_,
                          environment.measured, environment.trace, environment.gpus(timer_)},
-                        changed_nodes_},
+                        acceptance_,
+                        environment.fabric,
+                        {environment.requests, environment.on_finished, environment.on_released},
+                        nothing_stored_},
       dispatcher_(dispatcher_of(config_.cluster.pools->dispatch).make(config_, paths_)),
       queues_(environment.simulator, environment.trace, *dispatcher_, outlook_, reloads_, *this),
-      nodes_(node_environment_, *this, serving::kv_capacity_bytes(config_, geometry_), network_),
+      sites_(site_environment_, *this, changed_sites_, network_),
       loads_(environment.simulator, *config_.cluster.pools, network_, requests_, *this),
       prompts_(std::move(prompts)),
       stored_(make_stored_prompts({config_, memory_, network_, requests_, loads_, *this}, prompts_.get())),
-      reloads_(environment.simulator, config_, memory_, network_, nodes_.local, loads_),
+      reloads_(environment.simulator, config_, memory_, network_, sites_.local, loads_),
       lengths_({config_, decode_, geometry_, timer_, acceptance_}, environment.measured),
-      outlook_({environment.simulator, config_, paths_, nodes_, memory_, network_, *stored_, reloads_, lengths_,
-                *dispatcher_, changed_nodes_}),
+      outlook_({environment.simulator, config_, paths_, sites_, memory_, network_, *stored_, reloads_, lengths_,
+                *dispatcher_, changed_sites_}),
       rounds_({environment.simulator, config_, acceptance_, requests_, *stored_, *dispatcher_, outlook_, reloads_,
                lengths_, log_, *this}) {}
 
-std::vector<std::string> PoolSystem::fallbacks() const {
+std::vector<std::string> TwoPools::fallbacks() const {
   std::vector<std::string> said = timer_.fallbacks();
   if (!prompts_) return said;
   for (std::string& more : prompts_->fallbacks()) said.push_back(std::move(more));
   return said;
 }
 
-void PoolSystem::start_measuring() {
+void TwoPools::start_measuring() {
   update_requests();
   log_.start_measuring();
   requests_.for_each([](PoolRequest& r) { PathLog::forget(r); });
-  nodes_.each([](Node& node) { node.start_measuring(); });
+  sites_.each([](Site& node) { node.start_measuring(); });
   stored_->start_measuring();
 }
 
-void PoolSystem::update_requests() {
+void TwoPools::update_requests() {
   requests_.for_each([](const PoolRequest& r) {
-    for (Node* node : {r.local, r.remote}) {
-      if (node) node->update(*r.request);
+    for (Site* site : {r.local, r.remote}) {
+      if (site) site->instance().update(*r.request);
     }
   });
 }
 
-void PoolSystem::finish_measuring() {
+void TwoPools::finish_measuring() {
   requests_.for_each([this](PoolRequest& r) { log_.count_tokens(r); });
-  nodes_.each([](Node& node) { node.finish_measuring(); });
+  for (const std::span<Site> pool : {sites_.local, sites_.remote}) {
+    for (Site& site : pool) site.finish_measuring(env_.measured.pools[name_of(site.pool())], std::ssize(pool));
+  }
   stored_->finish_measuring(env_.measured);
 }
 
-void PoolSystem::check_conservation() const {
+void TwoPools::check_conservation() const {
   stored_->check_conservation();
   std::int64_t assigned = 0;
-  std::array<std::vector<std::int64_t>, 2> held{std::vector<std::int64_t>(nodes_.local.size()),
-                                                std::vector<std::int64_t>(nodes_.remote.size())};
-  const auto held_on = [&](const Node& node) -> std::int64_t& {
+  std::array<std::vector<std::int64_t>, 2> held{std::vector<std::int64_t>(sites_.local.size()),
+                                                std::vector<std::int64_t>(sites_.remote.size())};
+  const auto held_on = [&](const Site& node) -> std::int64_t& {
     return held.at(static_cast<std::size_t>(node.pool())).at(node.index());
   };
   requests_.for_each([&](const PoolRequest& r) {
@@ -105,34 +110,34 @@ void PoolSystem::check_conservation() const {
     if (r.local) held_on(*r.local) += r.held->local.private_bytes + r.held->reload.claim.private_bytes;
     if (r.remote) held_on(*r.remote) += r.held->remote.private_bytes;
   });
-  nodes_.each([&](const Node& node) {
-    node.check_conservation();
+  sites_.each([&](const Site& node) {
+    node.memory().check_conservation();
     KVSIM_ALWAYS(held_on(node) == node.memory().private_bytes(), "a node's memory differs from what its requests hold");
     KVSIM_ALWAYS(assigned > 0 || node.requests() == 0, "a node counts requests that are gone");
   });
 }
 
-serving::LoadSample PoolSystem::load() {
+serving::LoadSample TwoPools::load() {
   serving::LoadSample sample;
   sample.waiting = queues_.waiting();
   const serving::Measurements& m = env_.measured;
   sample.running = static_cast<std::int64_t>(m.arrived - m.completed - m.refused) - sample.waiting;
-  nodes_.each([&](const Node& node) {
+  sites_.each([&](const Site& node) {
     sample.kv_bytes += node.memory().reserved();
     sample.gpu += node.gpus().time();
   });
-  for (const Node& node : nodes_.local) sample.kv_streaming_bytes += reloads_.bytes(node);
+  for (const Site& node : sites_.local) sample.kv_streaming_bytes += reloads_.bytes(node);
   if (prompts_) prompts_->add_to(sample);
   return sample;
 }
 
-std::int64_t PoolSystem::kv_capacity() const {
+std::int64_t TwoPools::kv_capacity() const {
   std::int64_t bytes = 0;
-  nodes_.each([&](const Node& node) { bytes += node.memory().capacity(); });
+  sites_.each([&](const Site& node) { bytes += node.memory().capacity(); });
   return bytes;
 }
 
-std::string PoolSystem::submit(serving::Request& q, const models::RequestSpec& spec) {
+std::string TwoPools::submit(serving::Request& q, const models::RequestSpec& spec) {
   PoolRequest& r = requests_.add(q.id);
   r.request = &q;
   std::string refused = take(r, spec);
@@ -142,7 +147,7 @@ std::string PoolSystem::submit(serving::Request& q, const models::RequestSpec& s
   return refused;
 }
 
-std::string PoolSystem::take(PoolRequest& r, const models::RequestSpec& spec) {
+std::string TwoPools::take(PoolRequest& r, const models::RequestSpec& spec) {
   serving::Request& q = *r.request;
   const std::int64_t tokens = q.prompt + q.output;
   if (tokens > config_.model.max_context) {
@@ -166,7 +171,7 @@ std::string PoolSystem::take(PoolRequest& r, const models::RequestSpec& spec) {
     const std::int64_t need =
         models::traits(tried).on_local ? memory_.local_private(r, tried, 0) : memory_.remote_private(r, tried, 0);
     return fmt::format("needs {} bytes of KV memory on path {}, a node has {}", need, path_name(tried),
-                       std::as_const(nodes_.all[0]).memory().capacity());
+                       std::as_const(sites_.all[0]).memory().capacity());
   }
   if (path) r.path = *path;
   r.path_given = path.has_value();
@@ -178,13 +183,13 @@ std::string PoolSystem::take(PoolRequest& r, const models::RequestSpec& spec) {
   return {};
 }
 
-void PoolSystem::settle_soon() {
+void TwoPools::settle_soon() {
   if (std::exchange(settle_pending_, true)) return;
-  env_.simulator.schedule_in({}, engine::Callback::to<&PoolSystem::settle>(this));
+  env_.simulator.schedule_in({}, engine::Callback::to<&TwoPools::settle>(this));
 }
 
 /// Once for everything that happens at this instant.
-void PoolSystem::settle() {
+void TwoPools::settle() {
   settle_pending_ = false;
   reloads_.start_changed();
   queues_.assign();

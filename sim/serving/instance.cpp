@@ -1,6 +1,6 @@
-// A replica's requests from their arrival to their end. A reservation of memory that does not fit pushes out the newest
-// one.
-#include "sim/serving/replica.h"
+// An instance's requests from their arrival to their end, where that is here. A reservation of memory that does not fit
+// pushes out the newest one.
+#include "sim/serving/instance.h"
 
 #include <fmt/format.h>
 
@@ -13,39 +13,46 @@
 namespace kvsim::serving {
 namespace {
 
-std::string name_of_replica(int index) {
-  return fmt::format("replica {}", index);
+/// In which form what drafts read is held. `own`: what arrives is not decompressed first.
+memory::KvForm drafts_read(const InstanceEnvironment& env, bool own) {
+  if (own) return env.decode.as_found() ? memory::KvForm::full : memory::KvForm::compressed;
+  const bool drops = env.config.decode.compressor.kind == models::CompressionKind::token_dropping;
+  return drops ? memory::KvForm::compressed : memory::KvForm::full;
 }
 
 }  // namespace
 
-Replica::Replica(const ReplicaEnvironment& environment, int index, const SchedulePolicyEntry& schedule)
+Instance::Instance(const InstanceEnvironment& environment, const InstanceSpec& spec,
+                   const SchedulePolicyEntry& schedule)
     : env_(environment),
+      route_(spec.route ? *spec.route : static_cast<Route&>(*this)),
+      own_(spec.route == nullptr),
+      schedules_(own_ && env_.decode.verifies),
       demand_(env_.config, env_.decode, env_.geometry, env_.prefix_tokens),
-      loop_(env_, *this, name_of_replica(index), env_.config.schedule.reserves_output() ? nullptr : &memory_,
-            env_.decode.as_found() ? memory::KvForm::full : memory::KvForm::compressed),
-      memory_(env_.simulator, name_of_replica(index), kv_capacity_bytes(env_.config, env_.geometry),
-              env_.config.cluster.host_memory_bytes, env_.trace,
+      loop_(env_, *this, spec.name, !own_ || env_.config.schedule.reserves_output() ? nullptr : &memory_,
+            drafts_read(env_, own_)),
+      memory_(env_.simulator, spec.name, kv_capacity_bytes(env_.config, env_.geometry), spec.host_bytes, env_.trace,
               env_.geometry.bytes_of_full_blocks(env_.prefix_tokens)),
-      host_link_(make_host_link(env_.fabric, env_.config, env_.decode, name_of_replica(index))),
-      interference_(env_.config.cluster.profile.interference, env_.fabric, loop_.gpus().work(), host_link_.lanes),
-      use_(env_, name_of_replica(index), loop_.gpus(), memory_, roster_, host_link_.to_gpu),
+      link_(spec.link ? *spec.link : make_host_link(env_.fabric, env_.config, env_.decode, spec.name)),
+      interference_(own_ ? env_.config.cluster.profile.interference : models::Interference{}, env_.fabric,
+                    loop_.gpus().work(), link_.lanes),
+      use_(env_, spec.name, loop_.gpus(), memory_, roster_, link_.to_gpu, own_),
       log_(env_.simulator, env_.config, env_.measured),
-      loads_(env_, host_link_.to_gpu, loop_.gpus(), use_, *this),
-      offloading_(env_, demand_, host_link_.from_gpu, loop_.gpus(), use_, *this),
-      scheduling_(env_, schedule, roster_, loop_.gpus(), memory_, host_link_.to_gpu,
+      loads_(env_, link_.to_gpu, loop_.gpus(), use_, *this),
+      offloading_(env_, demand_, link_.from_gpu, loop_.gpus(), use_, *this),
+      scheduling_(env_, schedule, roster_, loop_.gpus(), memory_, link_.to_gpu,
                   loop_.proposals().drafting().tokens_per_step(),
                   env_.config.run.stretches && rounds_in_step(env_.decode, loop_.steady())),
-      reloads_(env_, memory_, roster_, scheduling_, loop_, host_link_.to_gpu, use_),
-      rounds_(env_, demand_, roster_, loop_.gpus(), host_link_.to_gpu, log_, loop_.proposals()),
-      steady_rounds_(env_, roster_, loop_.steady(), scheduling_, rounds_, loop_.parts()),
-      admission_(env_, demand_, memory_, roster_, reloads_, scheduling_),
+      reloads_(env_, memory_, roster_, scheduling_, loop_, link_.to_gpu, use_),
+      rounds_(env_, demand_, roster_, loop_.gpus(), link_.to_gpu, log_, loop_.proposals(), schedules_),
+      steady_rounds_(env_, roster_, loop_.steady(), scheduling_, rounds_, loop_.parts(), schedules_),
+      admission_(env_, demand_, memory_, roster_, reloads_, scheduling_, own_),
       profiling_(env_.config.schedule, env_.geometry, memory_, env_.prompts, env_.measured),
       assembly_(env_, loop_.gpus(), *this) {
-  loop_.connect(host_link_, engine::Callback::to<&Offloading::offloaded>(&offloading_));
+  loop_.connect(link_, engine::Callback::to<&Instance::on_left>(this));
 }
 
-std::string Replica::refusal(const Request& r) const {
+std::string Instance::refusal(const Request& r) const {
   const std::int64_t tokens = r.prompt + r.output;
   const models::LlmSpec& model = env_.config.model;
   if (tokens > model.max_context) {
@@ -66,7 +73,12 @@ std::string Replica::refusal(const Request& r) const {
   return {};
 }
 
-void Replica::submit(Request& r) {
+void Instance::submit(Request& r) {
+  if (!own_) {
+    if (admission_.at_once()) return route_.on_entered(*this, r);
+    roster_.arrive(r);
+    return loop_.gpus().wake();
+  }
   r.prefill_target = r.prompt;
   r.in_host_tokens = env_.config.prefill == PrefillKind::stored ? r.prompt : 0;
   rounds_.begin(r);
@@ -75,26 +87,57 @@ void Replica::submit(Request& r) {
   loop_.gpus().wake();
 }
 
-void Replica::update_requests() {
+void Instance::begin(Request& r, Phase phase) {
+  roster_.join(r, phase);
+  loop_.gpus().wake();
+}
+
+void Instance::stop(Request& r) {
+  loop_.steady().leave(r);
+  roster_.part(r);
+  r.admission = 0;
+}
+
+void Instance::once(Request& r, Work work) {
+  once_.push_back({{work}, &r, r.admission});
+  loop_.gpus().wake();
+}
+
+void Instance::verify_as_it_arrives(Request& r) {
+  loop_.await(r);
+  once(r, Work::verify);
+}
+
+void Instance::await_loads(std::int64_t change) {
+  coming_ += change;
+  if (coming_ == 0) loop_.gpus().wake();
+}
+
+void Instance::on_left(std::uint64_t id) {
+  route_.on_offloaded(*this, env_.requests[id]);
+}
+
+void Instance::update_requests() {
   for (Request* r : roster_.decoding()) loop_.steady().update(*r);
 }
 
-void Replica::start_measuring() {
+void Instance::start_measuring() {
   log_.start_measuring();
   memory_.start_measuring();
   use_.start_measuring();
+  computed_ = {};
   loop_.gpus().start_measuring();
   admission_.start_measuring();
 }
 
-void Replica::finish_measuring() {
+void Instance::finish_measuring() {
   use_.finish_measuring();
-  admission_.finish_measuring();
+  if (own_) admission_.finish_measuring();
   add_group(env_.measured, loop_.gpus(),
-            {replica_weights(env_.config), memory_.reserved_peak(), env_.config.cluster.replicas});
+            {replica_weights(env_.config), memory_.reserved_peak(), groups(env_.config.cluster)});
 }
 
-void Replica::check_conservation() const {
+void Instance::check_conservation() const {
   std::int64_t held = 0, staged = 0;
   roster_.for_each([&](const Request& r) {
     held += loop_.steady().held(r);
@@ -103,8 +146,9 @@ void Replica::check_conservation() const {
   memory_.check_conservation(held, staged);
 }
 
-void Replica::enter(const Admitted& admitted) {
+void Instance::enter(const Admitted& admitted) {
   Request& r = admitted.request;
+  if (!own_) return route_.on_entered(*this, r);
   r.settling = false;
   if (admitted.load_bytes > 0) {
     roster_.move(r, Phase::loading);
@@ -124,7 +168,7 @@ void Replica::enter(const Admitted& admitted) {
   if (r.assembly) assembly_.try_end(r);
 }
 
-void Replica::on_loaded(Request& r) {
+void Instance::on_loaded(Request& r) {
   if (r.being_assembled()) {
     assembly_.loaded(r);
     return;
@@ -141,14 +185,14 @@ void Replica::on_loaded(Request& r) {
   rounds_.begin(r);
 }
 
-void Replica::on_assembled(Request& r) {
+void Instance::on_assembled(Request& r) {
   KVSIM_ALWAYS(memory_.resize(r.kv, r.kv.held() - r.assembly->scoring_bytes), "memory could not be given back");
   r.prefill_done = r.prefill_target - r.assembly->rows;
   outstanding_tokens_ -= r.prefill_done;
   roster_.move(r, Phase::prefilling);
 }
 
-void Replica::become_ready(Request& r) {
+void Instance::become_ready(Request& r) {
   roster_.move(r, Phase::decoding);
   env_.measured.prompt_tokens += r.had_prompt ? 0 : r.prompt;
   r.had_prompt = true;
@@ -156,16 +200,25 @@ void Replica::become_ready(Request& r) {
   if (env_.decode.verifies) scheduling_.ask(r);
 }
 
-void Replica::emit_directly(Request& r) {
+void Instance::emit_directly(Request& r) {
   outstanding_tokens_ -= 1;
   log_.emitted_directly(r);
 }
 
-void Replica::on_settled(Request& r) {
+void Instance::on_settled(Request& r) {
   if (resize_held(r, demand_.decoding(r))) secure_reload_room();
 }
 
-bool Replica::resize_held(Request& r, std::int64_t bytes) {
+std::int64_t Instance::compressed(const Request& r) const {
+  return demand_.holds_part(r) && env_.decode.reads_compressed ? r.context() : 0;
+}
+
+/// By what its next token takes. With a route of its own it has had all of it from the beginning.
+bool Instance::grow_held(Request& r) {
+  return !own_ || resize_held(r, demand_.decoding(r));
+}
+
+bool Instance::resize_held(Request& r, std::int64_t bytes) {
   while (!memory_.resize(r.kv, bytes)) {
     Request& newest = roster_.newest();
     preempt(newest);
@@ -174,7 +227,7 @@ bool Replica::resize_held(Request& r, std::int64_t bytes) {
   return true;
 }
 
-void Replica::secure_reload_room() {
+void Instance::secure_reload_room() {
   while (roster_.decoding().size() > 1 && !reloads_.have_room()) {
     Request& newest = roster_.newest();
     if (newest.settling || newest.phase == Phase::prefilling) return;  // it will shrink by itself
@@ -182,7 +235,7 @@ void Replica::secure_reload_room() {
   }
 }
 
-void Replica::preempt(Request& r) {
+void Instance::preempt(Request& r) {
   loop_.steady().leave(r);
   const std::int64_t computed = r.phase == Phase::decoding ? r.context() - 1 : r.prefill_done;  // the last token is new
   memory_.tell(r.kv, demand_.blocks_of(computed));
@@ -204,7 +257,7 @@ void Replica::preempt(Request& r) {
   env_.measured.preemptions += 1;
 }
 
-void Replica::finish(Request& r) {
+void Instance::on_finished(Instance&, Request& r) {
   log_.finished(r, output_fidelity(env_.config, env_.decode, env_.geometry, r));
   scheduling_.removed(r);
   roster_.leave(r);

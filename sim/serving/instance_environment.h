@@ -63,7 +63,7 @@ struct GroupEnvironment {
 };
 
 /// All of it outlives the replicas.
-struct ReplicaEnvironment : GroupEnvironment {
+struct InstanceEnvironment : GroupEnvironment {
   const models::AcceptanceModel& acceptance;
   transport::Fabric& fabric;
   Requests requests;
