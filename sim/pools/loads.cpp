@@ -16,8 +16,9 @@ std::uint64_t word_of(const PoolRequest& r, Claim claim) {
   return r.request->id * kClaims + static_cast<std::uint64_t>(claim);
 }
 
-memory::MemoryClaim& claim_of(PoolRequest& r, Claim claim) {
-  return claim == Claim::local ? r.held->local : claim == Claim::remote ? r.held->remote : r.held->reload.claim;
+serving::Residence& held_for(PoolRequest& r, Claim claim) {
+  if (claim == Claim::reload) return r.held->reload.kv;
+  return claim == Claim::local ? r.local_kv() : r.request->kv;
 }
 
 Site& node_of(PoolRequest& r, Claim claim) {
@@ -63,8 +64,7 @@ void Loads::on_arrival(std::uint64_t word) {
   });
   KVSIM_ALWAYS(mine != loads.end(), "a transfer arrived for which nobody waits");
   mine->arrived = true;
-  memory::MemoryClaim& held = claim_of(r, claim);
-  if (held.loading != 0) node.memory().loaded(held);
+  node.memory().loaded(held_for(r, claim));
   sweep(node);
   tell_reloads(node);
 }
@@ -80,7 +80,7 @@ std::optional<Loads::Coming> Loads::coming(const PoolRequest& r) const {
   const std::vector<Load>& loads = of(*r.local).all;
   const auto mine = std::find_if(loads.begin(), loads.end(),
                                  [&](const Load& load) { return load.request == &r && load.claim == Claim::reload; });
-  if (mine == loads.end() || mine->arrived || !r.local->memory().complete_but_own(r.held->reload.claim))
+  if (mine == loads.end() || mine->arrived || !r.local->memory().complete_but_own(r.held->reload.kv))
     return std::nullopt;
   transport::Lane& lane = network_.lane(Pool::local, r.local->index(), Direction::read);
   const auto left = lane.time_left(mine->transfer);
@@ -94,7 +94,7 @@ void Loads::sweep(Site& node) {
   for (std::size_t i = 0; i < loads.all.size();) {
     const Load load = loads.all[i];
     PoolRequest& r = *load.request;
-    if (!load.arrived || !node.memory().complete(claim_of(r, load.claim))) {
+    if (!load.arrived || !std::as_const(node).memory().complete(held_for(r, load.claim))) {
       ++i;
       continue;
     }
@@ -113,9 +113,9 @@ void Loads::drop(PoolRequest& r, Site& node, Claim claim) {
     load.leaves = true;
     return;
   }
-  memory::MemoryClaim& held = claim_of(r, claim);
+  serving::Residence& held = held_for(r, claim);
   if (held.empty()) return;
-  node.memory().release(held);
+  node.memory().leave_gpu(held);
   owner_.on_released(r, claim, node);
 }
 

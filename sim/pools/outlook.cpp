@@ -91,11 +91,11 @@ double Outlook::seen_backlog_s(Site& node) const {
 
 bool Outlook::could_ever_run(const PoolRequest& r, Path path) const {
   const PathTraits& t = models::traits(path);
-  const bool local = !t.on_local || parts_.memory.local_private(r, path, 0) <=
-                                        std::as_const(parts_.nodes.local.front()).memory().capacity();
-  const bool remote = !t.on_remote || parts_.memory.remote_private(r, path, 0) <=
-                                          std::as_const(parts_.nodes.remote.front()).memory().capacity();
-  return local && remote;
+  const auto fits = [&](const Site& site) {
+    const std::int64_t ranks = parts_.config.cluster.parallel.attention_data;
+    return parts_.memory.most_private(r, path, site.pool()) <= site.memory().capacity() / ranks;
+  };
+  return (!t.on_local || fits(parts_.nodes.local.front())) && (!t.on_remote || fits(parts_.nodes.remote.front()));
 }
 
 std::optional<Assignment> Outlook::room(const PoolRequest& r, Path path) const {
@@ -188,11 +188,11 @@ Site* Outlook::best_remote(const PoolRequest& r, Path path, std::int64_t own) co
       [&](const NodeBounds& b) { return Rank(least_backlog_s(b, now_s) + link_s, -b.available); },
       [&](std::size_t index) -> std::optional<Rank> {
         Site& node = parts_.nodes.remote[index];
-        const memory::KvMemory& held = std::as_const(node).memory();
+        const serving::KvHoldings& held = std::as_const(node).memory();
         if (node.requests() >= parts_.config.schedule.max_requests) return std::nullopt;
         if (!held.fits(chain, form, block, own)) return std::nullopt;
         // Its link is free, and has brought what is not there yet.
-        const std::int64_t missing = chain.empty() ? 0 : held.need(chain, form, block, 0);
+        const std::int64_t missing = held.missing(chain, form, block);
         return Rank(seen_backlog_s(node) + parts_.network.read_s(Pool::remote, index, missing), -held.available());
       });
   return best ? &parts_.nodes.remote[*best] : nullptr;
@@ -279,7 +279,7 @@ double Outlook::reload_room(const Site& node) const {
 double Outlook::expected_s(const PoolRequest& r, const Assignment& p) const {
   const serving::Request& q = *r.request;
   const auto output = static_cast<double>(q.output);
-  const double chunks = std::ceil(static_cast<double>(q.prompt - parts_.stored.tokens(r)) /
+  const double chunks = std::ceil(static_cast<double>(q.prefill_target - parts_.stored.tokens(r)) /
                                   static_cast<double>(parts_.config.schedule.max_batched_tokens));
   const PathTraits& t = models::traits(p.path);
   if (!t.drafts) {

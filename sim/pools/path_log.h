@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "sim/memory/kv_memory.h"
+#include "sim/serving/kv_holdings.h"
 #include "sim/pools/pool_request.h"
 #include "sim/serving/measurements.h"
 #include "sim/serving/request_log.h"
@@ -23,15 +23,15 @@ class PathLog {
 
   /// It has its path and nodes.
   void started(const PoolRequest& r) { sums(r).started += 1; }
-  /// `tokens` of its prompt are loaded for a claim; of the blocks that it shares, some are there or on their way.
-  void loads(const memory::MemoryClaim& claim, std::int64_t tokens, std::int64_t block_tokens) {
+  /// `tokens` of its prompt are loaded to where it has memory; of the blocks that it shares, some are there or on their way.
+  void loads(const serving::Residence& kv, std::int64_t tokens, std::int64_t block_tokens) {
     serving::PrefixMeasurement& prefix = measured_.prefix;
     prefix.loaded_tokens += tokens;
-    prefix.on_node_tokens += claim.present * block_tokens;
-    prefix.joined_tokens += claim.joined * block_tokens;
+    prefix.on_node_tokens += kv.present() * block_tokens;
+    prefix.joined_tokens += kv.joined() * block_tokens;
   }
   /// What was not stored of its prompt has been computed.
-  void prefilled(const PoolRequest& r) { measured_.prefix.prefilled_tokens += r.request->prompt - r.stored; }
+  void prefilled(const PoolRequest& r) { measured_.prefix.prefilled_tokens += r.request->prompt - r.found; }
   /// Its prompt's KV is available: it decodes or drafts.
   void decodes(PoolRequest& r) {
     r.request->phase = serving::Phase::decoding;

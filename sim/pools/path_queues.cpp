@@ -26,6 +26,14 @@ void PathQueues::enqueue(PoolRequest& r) {
   count(1);
 }
 
+void PathQueues::put_back(PoolRequest& r) {
+  r.path_given = true;
+  Queue& queue = queues_.at(models::index_of(r.path));
+  queue.head_since = simulator_.now();
+  queue.waiting.push_front(&r);
+  count(1);
+}
+
 void PathQueues::count(std::int64_t change) {
   waiting_ += change;
   if (trace_) trace_->counter(counter_, simulator_.now(), static_cast<double>(waiting_));

@@ -31,6 +31,8 @@ class PathQueues {
              Reloads& reloads, PathQueuesOwner& owner);
 
   void enqueue(PoolRequest& r);
+  /// It was preempted: it takes its path again, before all others of it.
+  void put_back(PoolRequest& r);
   /// Whoever can start, starts. Where one has waited for too long, nobody who came later takes memory that it needs,
   /// and reloads of the local pool take turns.
   void assign();

@@ -28,30 +28,39 @@ std::int64_t RequestMemory::block_bytes(memory::KvForm form) const {
   return std::max<std::int64_t>(1, std::llround(static_cast<double>(once) * geometry_.compressed().ratio()));
 }
 
-std::int64_t RequestMemory::local_private(const PoolRequest& r, Path path, std::int64_t blocks) const {
-  const std::int64_t decoding = decoding_private(r, path, blocks);
+std::int64_t RequestMemory::most_private(const PoolRequest& r, Path path, Pool pool) const {
+  const std::int64_t output = r.request->output;
+  return pool == Pool::local ? local_private(r, path, 0, output) : remote_private(r, path, 0, output);
+}
+
+std::int64_t RequestMemory::local_private(const PoolRequest& r, Path path, std::int64_t blocks,
+                                          std::int64_t output) const {
+  const std::int64_t decoding = decoding_private(r, path, blocks, output);
   if (local_form() == memory::KvForm::full || config_.prefill == serving::PrefillKind::stored) return decoding;
   // What is prefilled here is full until all of it is there.
-  return std::max(decoding, geometry_.full_reservation(r.request->prompt - blocks * block_tokens_ + 1));
+  return std::max(decoding, geometry_.full_reservation(r.request->prefill_target - blocks * block_tokens_ + 1));
 }
 
-std::int64_t RequestMemory::decoding_private(const PoolRequest& r, Path path, std::int64_t blocks) const {
-  if (local_form() == memory::KvForm::compressed) return compressed_private(r, blocks, decoding_room_);
+std::int64_t RequestMemory::decoding_private(const PoolRequest& r, Path path, std::int64_t blocks,
+                                             std::int64_t output) const {
+  if (local_form() == memory::KvForm::compressed) return compressed_private(r, blocks, output, decoding_room_);
   const serving::Request& q = *r.request;
   const std::int64_t own = q.prompt - blocks * block_tokens_ - q.prefix.dropped;
-  return geometry_.full_reservation(own + q.output + (models::traits(path).drafts ? draft_room_ : 1));
+  return geometry_.full_reservation(own + output + (models::traits(path).drafts ? draft_room_ : 1));
 }
 
-std::int64_t RequestMemory::compressed_private(const PoolRequest& r, std::int64_t blocks, std::int64_t room) const {
-  const std::int64_t all = geometry_.compressed_reservation(r.request->prompt, r.request->output, room);
+std::int64_t RequestMemory::compressed_private(const PoolRequest& r, std::int64_t blocks, std::int64_t output,
+                                               std::int64_t room) const {
+  const std::int64_t all = geometry_.compressed_reservation(r.request->prompt, output, room);
   return std::max<std::int64_t>(0, all - blocks * block_bytes(memory::KvForm::compressed));
 }
 
-std::int64_t RequestMemory::remote_private(const PoolRequest& r, Path path, std::int64_t blocks) const {
+std::int64_t RequestMemory::remote_private(const PoolRequest& r, Path path, std::int64_t blocks,
+                                           std::int64_t output) const {
   const models::PathTraits& t = models::traits(path);
   // P2 ends with the full KV.
-  if (!t.drafts || decompresses() || t.streams_rest) return local_private(r, path, blocks);
-  return compressed_private(r, blocks, draft_room_);
+  if (!t.drafts || decompresses() || t.streams_rest) return local_private(r, path, blocks, output);
+  return compressed_private(r, blocks, output, draft_room_);
 }
 
 std::int64_t RequestMemory::reload_private(const PoolRequest& r) const {

@@ -11,6 +11,7 @@
 #include "sim/engine/id_table.h"
 #include "sim/engine/time.h"
 #include "sim/memory/kv_memory.h"
+#include "sim/pools/storage_network.h"
 #include "sim/serving/config.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_geometry.h"
@@ -33,7 +34,7 @@ struct ReloadWish {
   enum class State : std::uint8_t { none, wished, in_flight, arrived };
 
   State state = State::none;
-  memory::MemoryClaim claim;
+  serving::Residence kv;
   std::int64_t bytes = 0;    ///< memory reserved for it
   engine::EventHandle look;  ///< in flight: whether its last layers are in time is looked at then
 };
@@ -52,8 +53,7 @@ struct HeldOnNodes {
   std::vector<std::uint64_t> chain;  ///< of PoolRequest::blocks, the leading ones that the storage node had when it was
                                      ///< assigned, as far as nodes share them
   std::int64_t chain_tokens = 0;     ///< in these
-  memory::MemoryClaim local;         ///< full KV, from assignment to the end; or only while a prompt is prefilled
-  memory::MemoryClaim remote;        ///< full or compressed KV
+  serving::Residence verified;       ///< full KV where drafts are verified; or only while a prompt is prefilled there
   ReloadWish reload;
   RestOfKv rest;
   engine::SimTime begun;  ///< this round
@@ -70,9 +70,12 @@ struct PoolRequest {
   Site* remote = nullptr;
 
   std::vector<std::uint64_t> blocks;  ///< of its prompt, those that may be shared (whole blocks)
-  std::int64_t stored = 0;  ///< tokens of the prompt on the storage node when it was assigned; the rest is prefilled
+  std::int64_t stored = 0;  ///< tokens of the prompt on the storage node when it was assigned
+  std::int64_t found = 0;   ///< these, or those in the node's memory if more: the rest is prefilled
 
   std::unique_ptr<HeldOnNodes> held;  ///< null: it waits
+  const Site* preempted_at = nullptr;  ///< its latest KV was computed there and given up
+  bool awaited = false;                ///< a step waits for what is loaded of it (schedule.blocking_loads)
   bool local_ready = false;           ///< its full KV stays on the local node and is there
   bool local_left = false;            ///< the local node has done its part
   int remote_parts = 0;               ///< loads of the remote node before it can draft
@@ -86,6 +89,9 @@ struct PoolRequest {
   bool left = false;         ///< holds nothing any more
 
   [[nodiscard]] const models::PathTraits& traits() const { return models::traits(path); }
+  /// Memory that it holds on its local node for good: what it decodes on, or what its drafts are verified against. On a
+  /// remote node it has Request::kv.
+  [[nodiscard]] serving::Residence& local_kv() const { return traits().on_remote ? held->verified : request->kv; }
   /// Reads its full KV anew for every verification.
   [[nodiscard]] bool stateless() const { return traits().drafts && !traits().cached; }
 };
@@ -104,7 +110,9 @@ class RequestMemory {
   [[nodiscard]] std::int64_t block_tokens() const { return block_tokens_; }
   /// Blocks of prompts that a node has may serve several of its requests. What is streamed through it layer by layer is
   /// each request's own.
-  [[nodiscard]] bool shares_blocks() const { return decode_.fetch != serving::Fetch::everything; }
+  [[nodiscard]] bool shares_blocks() const {
+    return decode_.fetch != serving::Fetch::everything && geometry_.continues_anywhere(config_.model.max_context);
+  }
 
   /// In which form a local node holds the prompt, from its assignment to its end: full where it verifies.
   [[nodiscard]] memory::KvForm local_form() const {
@@ -120,10 +128,18 @@ class RequestMemory {
 
   /// Memory that a request with `blocks` shared blocks reserves for itself, from its assignment to its end: the rest of
   /// the prompt, all of its output and the drafts of one round, where there are any.
-  [[nodiscard]] std::int64_t local_private(const PoolRequest& r, models::Path path, std::int64_t blocks) const;
-  [[nodiscard]] std::int64_t remote_private(const PoolRequest& r, models::Path path, std::int64_t blocks) const;
+  [[nodiscard]] std::int64_t local_private(const PoolRequest& r, models::Path path, std::int64_t blocks) const {
+    return local_private(r, path, blocks, output_held(r, path));
+  }
+  [[nodiscard]] std::int64_t remote_private(const PoolRequest& r, models::Path path, std::int64_t blocks) const {
+    return remote_private(r, path, blocks, output_held(r, path));
+  }
+  /// The most of local_private() and remote_private(), whatever it takes at first.
+  [[nodiscard]] std::int64_t most_private(const PoolRequest& r, models::Path path, Pool pool) const;
   /// The same once its prompt is there: what was prefilled has been compressed, where it is held so.
-  [[nodiscard]] std::int64_t decoding_private(const PoolRequest& r, models::Path path, std::int64_t blocks) const;
+  [[nodiscard]] std::int64_t decoding_private(const PoolRequest& r, models::Path path, std::int64_t blocks) const {
+    return decoding_private(r, path, blocks, output_held(r, path));
+  }
   /// The same for one reload (stateless), and the most that any reload of this request takes.
   [[nodiscard]] std::int64_t reload_private(const PoolRequest& r) const;
   [[nodiscard]] std::int64_t largest_reload(const PoolRequest& r) const;
@@ -146,8 +162,20 @@ class RequestMemory {
   [[nodiscard]] bool decompresses() const {
     return decode_.verifies && config_.decode.compressor.kind != models::CompressionKind::token_dropping;
   }
-  /// Of a prompt and its output without drafts, in the form in which steps of this policy read it.
-  [[nodiscard]] std::int64_t compressed_private(const PoolRequest& r, std::int64_t blocks, std::int64_t room) const;
+  /// Of a prompt and so many tokens after it without drafts, in the form in which steps of this policy read it.
+  [[nodiscard]] std::int64_t compressed_private(const PoolRequest& r, std::int64_t blocks, std::int64_t output,
+                                                std::int64_t room) const;
+  /// Tokens of its output that its memory has room for: where memory grows with tokens, those that are out.
+  [[nodiscard]] std::int64_t output_held(const PoolRequest& r, models::Path path) const {
+    return config_.schedule.reserves_prompt() && !models::traits(path).drafts ? r.request->generated
+                                                                              : r.request->output;
+  }
+  [[nodiscard]] std::int64_t local_private(const PoolRequest& r, models::Path path, std::int64_t blocks,
+                                           std::int64_t output) const;
+  [[nodiscard]] std::int64_t remote_private(const PoolRequest& r, models::Path path, std::int64_t blocks,
+                                            std::int64_t output) const;
+  [[nodiscard]] std::int64_t decoding_private(const PoolRequest& r, models::Path path, std::int64_t blocks,
+                                              std::int64_t output) const;
 
   const serving::ServingConfig& config_;
   const serving::DecodePolicy& decode_;

@@ -170,7 +170,7 @@ bool Reloads::try_start(PoolRequest& r) {
   NodeReloads& node = of(local);
   const std::int64_t before = local.memory().reserved();
   constexpr memory::KvForm kFull = memory::KvForm::full;
-  if (!local.memory().try_claim(r.held->reload.claim, r.held->chain, kFull, memory_.block_bytes(kFull),
+  if (!local.memory().hold_chain(r.held->reload.kv, r.held->chain, kFull, memory_.block_bytes(kFull),
                                 memory_.reload_private(r))) {
     return false;
   }
@@ -179,7 +179,7 @@ bool Reloads::try_start(PoolRequest& r) {
   forget(node, r);
   r.held->reload.state = ReloadWish::State::in_flight;
   const std::int64_t tokens =
-      r.request->context() - r.held->chain_tokens + r.held->reload.claim.missing * memory_.block_tokens();
+      r.request->context() - r.held->chain_tokens + r.held->reload.kv.missing() * memory_.block_tokens();
   loads_.load(r, local, Claim::reload, memory_.full_transfer(tokens), "reload");
   return true;
 }

@@ -11,7 +11,7 @@ Site::Site(const serving::InstanceEnvironment& environment, serving::Route& rout
     : changed_(changed),
       pool_(pool),
       index_(index),
-      instance_(environment, {node_name(pool, index), 0, network.kv_link(pool, index), &route},
+      instance_(environment, {node_name(pool, index), 0, environment.config.schedule.reserves_prompt(), network.kv_link(pool, index), &route},
                 *serving::find_schedule_policy(environment.config.schedule.policy)) {
   touch();
 }
@@ -37,7 +37,6 @@ void Site::note_waiting() {
 void Site::finish_measuring(serving::PoolMeasurement& pool, std::int64_t sites) {
   instance_.finish_measuring();
   const serving::ComputedWork& computed = instance_.computed();
-  const memory::MemoryPool& used = instance_.memory().gpu().pool();
   pool.capacity_s += gpus().measured().seconds();
   pool.busy_s += gpus().measured_time().computing.seconds();
   pool.iterations += computed.iterations;
@@ -46,8 +45,8 @@ void Site::finish_measuring(serving::PoolMeasurement& pool, std::int64_t sites) 
   pool.verifications += computed.verifications;
   pool.verified_tokens += computed.verified_tokens;
   pool.prefill_tokens += computed.prefill_tokens;
-  pool.reserved_mean_bytes += used.mean_reserved() / static_cast<double>(sites);
-  pool.reserved_peak_bytes = std::max(pool.reserved_peak_bytes, used.high_water());
+  pool.reserved_mean_bytes += instance_.memory().reserved_mean() / static_cast<double>(sites);
+  pool.reserved_peak_bytes = std::max(pool.reserved_peak_bytes, instance_.memory().reserved_peak());
 }
 
 }  // namespace kvsim::pools

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "sim/machine/gpu_group.h"
-#include "sim/memory/kv_memory.h"
 #include "sim/pools/storage_network.h"
 #include "sim/serving/instance.h"
 #include "sim/serving/instance_environment.h"
@@ -25,11 +24,11 @@ class Site {
   [[nodiscard]] serving::Instance& instance() { return instance_; }
   [[nodiscard]] Pool pool() const { return pool_; }
   [[nodiscard]] std::size_t index() const { return index_; }
-  [[nodiscard]] memory::KvMemory& memory() {  // to change it
+  [[nodiscard]] serving::KvHoldings& memory() {  // to change it
     touch();
-    return instance_.memory().gpu();
+    return instance_.memory();
   }
-  [[nodiscard]] const memory::KvMemory& memory() const { return instance_.memory().gpu(); }
+  [[nodiscard]] const serving::KvHoldings& memory() const { return instance_.memory(); }
   [[nodiscard]] const machine::GpuGroup& gpus() const { return instance_.gpus(); }
 
   void start_measuring() { instance_.start_measuring(); }
@@ -39,6 +38,8 @@ class Site {
   // Who is here, assigned for good and not finished; and who is verified here with its full KV read anew each round.
   [[nodiscard]] std::int64_t requests() const { return requests_; }
   [[nodiscard]] std::int64_t stateless() const { return stateless_; }
+  /// Of these, requests that the instance has not seen yet.
+  [[nodiscard]] std::int64_t requests_waiting() const { return instance_.requests().waiting(); }
   void count_requests(std::int64_t change);
   void count_stateless(std::int64_t change);
 

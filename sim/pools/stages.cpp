@@ -13,48 +13,99 @@ using serving::Phase;
 using serving::Work;
 
 void TwoPools::on_assigned(PoolRequest& r, const Assignment& assignment) {
+  serving::Request& q = *r.request;
   r.path = assignment.path;
   r.local = assignment.local;
   r.remote = assignment.remote;
   r.held = std::make_unique<HeldOnNodes>();
-  if (decode_.verifies) serving::draw_acceptance(*r.request, acceptance_, config_.run.seed, r.number);
-  if (decode_.drafter) serving::draw_drafter_acceptance(*r.request, drafting_.acceptance(), config_.run.seed, r.number);
+  if (decode_.verifies && !q.luck) serving::draw_acceptance(q, acceptance_, config_.run.seed, r.number);
+  if (decode_.drafter && !q.drafter_luck) {
+    serving::draw_drafter_acceptance(q, drafting_.acceptance(), config_.run.seed, r.number);
+  }
   stored_->hold(r);
-  r.request->phase = Phase::loading;
-  r.request->prefill_done = r.stored;
-  log_.started(r);
+  q.phase = Phase::loading;
+  if (!r.counted) log_.started(r);
   if (r.stateless()) reloads_.join(r);
   const PathTraits& t = r.traits();
-  if (t.on_remote) load_to_remote(r);
-  if (t.on_local && (!r.stateless() || r.stored < r.request->prompt)) load_to_local(r);
+  r.found = r.stored;
+  if (!t.drafts) find_on(t.on_local ? *r.local : *r.remote, r);
+  q.prefill_done = r.found;
+  const bool prefills = r.found < q.prefill_target;
+  if (t.on_remote) {
+    hold_on(*r.remote, r);
+    r.remote_parts = t.drafts && prefills ? 2 : 1;
+    t.drafts ? load(*r.remote, r) : r.remote->instance().submit(q);
+  }
+  if (t.on_local && (!r.stateless() || prefills)) {
+    hold_on(*r.local, r);
+    t.drafts && !prefills ? load(*r.local, r) : r.local->instance().submit(q);
+  }
 }
 
-void TwoPools::load_to_remote(PoolRequest& r) {
-  const memory::KvForm form = memory_.remote_form(r.path);
-  const auto blocks = static_cast<std::int64_t>(r.held->chain.size());
-  KVSIM_ALWAYS(r.remote->memory().try_claim(r.held->remote, r.held->chain, form, memory_.block_bytes(form),
-                                            memory_.remote_private(r, r.path, blocks)),
-               "memory that was available could not be reserved");
-  r.remote->count_requests(1);
-  r.remote_parts = r.traits().drafts && r.stored < r.request->prompt ? 2 : 1;
-  const std::int64_t tokens = r.stored - r.held->chain_tokens + r.held->remote.missing * memory_.block_tokens();
-  log_.loads(r.held->remote, tokens, memory_.block_tokens());
-  stored_->load(r, *r.remote, Claim::remote, memory_.transfer(r, form, tokens));
+/// What the site's own memory has of a prompt that is decoded there, beyond what is stored.
+void TwoPools::find_on(Site& site, PoolRequest& r) {
+  serving::Request& q = *r.request;
+  if (config_.schedule.prefix_caching && memory_.block_tokens() > 0) {
+    serving::KvHoldings::name_blocks(q.kv, r.blocks);
+    const std::int64_t there =
+        std::as_const(site).memory().there(q.kv, (q.prefill_target - 1) / memory_.block_tokens());
+    if (there > std::ssize(r.held->chain)) {
+      r.held->chain.assign(r.blocks.begin(), r.blocks.begin() + there);
+      r.held->chain_tokens = there * memory_.block_tokens();
+      r.found = std::max(r.found, r.held->chain_tokens);
+    }
+  }
+  if (std::exchange(r.preempted_at, nullptr) != &site || r.found > 0) return;
+  r.found = geometry_.tokens_of_full_blocks(
+      site.memory().take_back(q.kv, geometry_.bytes_of_full_blocks(q.prefill_done)));
 }
 
-void TwoPools::load_to_local(PoolRequest& r) {
-  const memory::KvForm form = memory_.local_form();
+void TwoPools::hold_on(Site& site, PoolRequest& r) {
+  const bool local = r.local == &site;
+  const memory::KvForm form = local ? memory_.local_form() : memory_.remote_form(r.path);
   const auto blocks = static_cast<std::int64_t>(r.held->chain.size());
-  KVSIM_ALWAYS(r.local->memory().try_claim(r.held->local, r.held->chain, form, memory_.block_bytes(form),
-                                           memory_.local_private(r, r.path, blocks)),
+  const std::int64_t own =
+      local ? memory_.local_private(r, r.path, blocks) : memory_.remote_private(r, r.path, blocks);
+  serving::Residence& kv = local ? r.local_kv() : r.request->kv;
+  KVSIM_ALWAYS(site.memory().hold_chain(kv, r.held->chain, form, memory_.block_bytes(form), own),
                "memory that was available could not be reserved");
-  r.local->count_requests(1);
-  const std::int64_t tokens = r.stored - r.held->chain_tokens + r.held->local.missing * memory_.block_tokens();
-  if (!r.traits().on_remote) log_.loads(r.held->local, tokens, memory_.block_tokens());  // each prompt once
-  stored_->load(r, *r.local, Claim::local, memory_.local_transfer(r, tokens));
+  site.count_requests(1);
+  if (!r.counted && (!local || !r.traits().on_remote)) {  // each prompt once
+    log_.loads(kv, tokens_to_load(r, kv), memory_.block_tokens());
+  }
+}
+
+std::int64_t TwoPools::tokens_to_load(const PoolRequest& r, const serving::Residence& kv) const {
+  return std::max<std::int64_t>(r.stored - r.held->chain_tokens, 0) + kv.missing() * memory_.block_tokens();
+}
+
+void TwoPools::load(Site& site, PoolRequest& r) {
+  if (r.local == &site) {
+    return stored_->load(r, site, Claim::local, memory_.local_transfer(r, tokens_to_load(r, r.local_kv())));
+  }
+  const std::int64_t tokens = tokens_to_load(r, r.request->kv);
+  stored_->load(r, site, Claim::remote, memory_.transfer(r, memory_.remote_form(r.path), tokens));
+}
+
+void TwoPools::on_entered(serving::Instance& instance, serving::Request& q) {
+  PoolRequest& r = *requests_.find(q.id);
+  q.phase = Phase::loading;
+  Site& site = site_of(r, instance);
+  if (r.stored == 0 && !instance.admits_at_once()) {  // the step that it enters with computes its prompt
+    return site.pool() == Pool::local ? on_local_complete(r) : on_remote_complete(r);
+  }
+  if (config_.schedule.blocking_loads) {
+    r.awaited = true;
+    instance.await_loads(1);
+  }
+  load(site, r);
 }
 
 void TwoPools::on_loaded(PoolRequest& r, Claim claim, bool wanted) {
+  if (r.awaited && claim == (r.traits().on_local ? Claim::local : Claim::remote)) {
+    r.awaited = false;
+    (claim == Claim::local ? r.local : r.remote)->instance().await_loads(-1);
+  }
   if (wanted) {
     switch (claim) {
       case Claim::local:
@@ -87,11 +138,11 @@ std::int64_t TwoPools::compressed(const serving::Request& q) const {
   const PoolRequest& r = *requests_.find(q.id);
   const bool online = config_.decode.compressor.mode == models::CompressionMode::online;
   if (!(r.traits().drafts && online) && decode_.lossless()) return 0;
-  return q.prompt - (prompts_ ? 0 : r.stored);
+  return q.prefill_target - (prompts_ ? 0 : r.found);
 }
 
 void TwoPools::prefill_or_decode(PoolRequest& r, Site& site) {
-  if (r.request->prefill_done < r.request->prompt) {
+  if (r.request->prefill_done < r.request->prefill_target) {
     site.instance().begin(*r.request, Phase::prefilling);
   } else {
     start_decoding(site, r);
@@ -99,7 +150,7 @@ void TwoPools::prefill_or_decode(PoolRequest& r, Site& site) {
 }
 
 void TwoPools::on_local_complete(PoolRequest& r) {
-  if (!r.traits().drafts || r.request->prefill_done < r.request->prompt) {
+  if (!r.traits().drafts || r.request->prefill_done < r.request->prefill_target) {
     prefill_or_decode(r, *r.local);
   } else {
     r.local_ready = true;
@@ -135,12 +186,29 @@ Site& TwoPools::site_of(PoolRequest& r, const serving::Instance& instance) {
   return r.local != nullptr && &r.local->instance() == &instance ? *r.local : *r.remote;
 }
 
-void TwoPools::on_entered(serving::Instance&, serving::Request&) {}
-
 void TwoPools::on_done(serving::Instance&, serving::Request& q, Work work) {
   PoolRequest& r = *requests_.find(q.id);
   if (work == Work::verify) return rounds_.verified(r);
   work == Work::catch_up ? on_caught_up(r) : start_drafting(r);
+}
+
+/// It goes its path again, and what it has generated is computed with its prompt.
+void TwoPools::on_preempted(serving::Instance& instance, serving::Request& q) {
+  PoolRequest& r = *requests_.find(q.id);
+  Site& site = site_of(r, instance);
+  const bool findable = config_.schedule.caches_preempted() && !decode_.fetches() && !decode_.holds_part();
+  findable ? site.memory().push_out(q.kv) : site.memory().leave_gpu(q.kv);
+  site.count_requests(-1);
+  if (site.pool() == Pool::local) reloads_.changed(site);
+  stored_->preempted(r);
+  r.preempted_at = findable ? &site : nullptr;
+  q.prefill_done = q.context() - 1;  // the last token is new
+  q.prefill_target = q.context();
+  q.phase = Phase::queued;
+  r.local = r.remote = nullptr;
+  r.held.reset();
+  queues_.put_back(r);
+  settle_soon();
 }
 
 void TwoPools::on_finished(serving::Instance&, serving::Request& q) {
@@ -153,12 +221,13 @@ void TwoPools::on_finished(serving::Instance&, serving::Request& q) {
 void TwoPools::on_prefilled(serving::Instance& instance, serving::Request& q) {
   PoolRequest& r = *requests_.find(q.id);
   Site& site = site_of(r, instance);
-  log_.prefilled(r);
+  const bool first = !r.counted;  // else it was preempted
+  if (first) log_.prefilled(r);
   log_.decodes(r);
   log_.emitted_directly(r);
   const bool done = q.remaining() == 0;
   const bool elsewhere = r.traits().drafts && !done;
-  if (!decode_.fetches()) stored_->upload(r, site, elsewhere);
+  if (!decode_.fetches() && first) stored_->upload(r, site, elsewhere);
   if (done) {
     on_finished(r);
     leave(r);
@@ -188,10 +257,10 @@ void TwoPools::on_all_offloaded(Site& site, PoolRequest& r) {
 
 void TwoPools::start_decoding(Site& site, PoolRequest& r) {
   log_.decodes(r);
-  memory::MemoryClaim& claim = r.local == &site ? r.held->local : r.held->remote;
+  serving::Residence& kv = r.request->kv;
   const auto blocks = static_cast<std::int64_t>(r.held->chain.size());
-  if (const std::int64_t kept = memory_.decoding_private(r, r.path, blocks); kept < claim.private_bytes) {
-    site.memory().shrink(claim, kept);
+  if (const std::int64_t kept = memory_.decoding_private(r, r.path, blocks) + kv.shared(); kept < kv.held()) {
+    KVSIM_ALWAYS(site.memory().resize(kv, kept), "memory could not be given back");
     settle_soon();
   }
   decode_on(site, r);
@@ -199,7 +268,8 @@ void TwoPools::start_decoding(Site& site, PoolRequest& r) {
 
 /// Token by token with the KV that is there, whatever others draft.
 void TwoPools::decode_on(Site& site, PoolRequest& r) {
-  r.request->direct = r.request->resident = decode_.verifies;
+  r.request->direct = decode_.verifies;
+  r.request->resident = decode_.verifies && !r.traits().drafts;
   site.instance().begin(*r.request, Phase::decoding);
 }
 
@@ -269,7 +339,7 @@ void TwoPools::leave_local(PoolRequest& r) {
     reloads_.leave(r);
     dispatcher_->leaves(r);
   }
-  if (r.held->local.empty()) return;
+  if (r.local_kv().empty()) return;
   r.local->count_requests(-1);
   loads_.drop(r, *r.local, Claim::local);
 }

@@ -68,13 +68,15 @@ StoredBlocks::StoredBlocks(const StoredPromptsParts& parts) : parts_(parts) {
 }
 
 void StoredBlocks::arrived(PoolRequest& r, const models::RequestSpec& spec) {
-  if (parts_.memory.block_tokens() == 0 || parts_.config.prefill == serving::PrefillKind::recompute) return;
+  const bool recomputes = parts_.config.prefill == serving::PrefillKind::recompute;
+  if (parts_.memory.block_tokens() == 0 || (recomputes && !parts_.config.schedule.prefix_caching)) return;
   const auto whole = static_cast<std::size_t>(r.request->prompt / parts_.memory.block_tokens());
   const auto count = static_cast<std::ptrdiff_t>(std::min(whole, spec.prefix_blocks.size()));
   r.blocks.assign(spec.prefix_blocks.begin(), spec.prefix_blocks.begin() + count);
 }
 
 std::size_t StoredBlocks::hits(const PoolRequest& r) const {
+  if (parts_.config.prefill == serving::PrefillKind::recompute) return 0;  // they are named for nodes' own memory
   return store_ ? store_->leading_hits(r.blocks) : r.blocks.size();
 }
 
@@ -158,6 +160,7 @@ class TieredPrompts final : public StoredPrompts {
   [[nodiscard]] std::int64_t tokens(const PoolRequest& r) const override { return r.request->prefix.tokens; }
   void hold(PoolRequest& r) override;
   void release(const PoolRequest& r) override { prompts_.finished(*r.request); }
+  void preempted(const PoolRequest& r) override { prompts_.preempted(*r.request); }
   void load(PoolRequest& r, Site& node, Claim claim, std::int64_t bytes) override;
   void upload(PoolRequest& r, const Site& node, bool resumes) override;
   void start_measuring() override { prompts_.start_measuring(); }

@@ -41,6 +41,8 @@ class StoredPrompts {
   /// What is here when it is assigned stays until release().
   virtual void hold(PoolRequest& r) = 0;
   virtual void release(const PoolRequest& r) = 0;
+  /// It was preempted, and will be assigned again.
+  virtual void preempted(const PoolRequest& r) { release(r); }
   /// That is loaded to a node that it is assigned to, for its claim there: `bytes` of it, where they are not there.
   virtual void load(PoolRequest& r, Site& node, Claim claim, std::int64_t bytes) = 0;
 

@@ -38,7 +38,7 @@ TwoPools::TwoPools(const serving::RunEnvironment& environment, std::unique_ptr<s
       decode_(*serving::find_decode_policy(config_.decode.policy)),
       geometry_(serving::configured_geometry(config_)),
       timer_(config_.cluster.gpu, serving::interconnect(config_.cluster), config_.cluster.profile, config_.model,
-             config_.cluster.parallel.tensor),
+             config_.cluster.parallel),
       step_times_(timer_),
       acceptance_(serving::acceptance_of(
           config_, std::max(serving::draft_limit(config_.decode), config_.decode.draft_lengths.maximum))),
@@ -52,7 +52,8 @@ TwoPools::TwoPools(const serving::RunEnvironment& environment, std::unique_ptr<s
                         acceptance_,
                         environment.fabric,
                         {environment.requests, environment.on_finished, environment.on_released},
-                        nothing_stored_},
+                        nothing_stored_,
+                        config_.schedule.prefix_caching ? environment.prefix_block_tokens : 0},
       dispatcher_(dispatcher_of(config_.cluster.pools->dispatch).make(config_, paths_)),
       queues_(environment.simulator, environment.trace, *dispatcher_, outlook_, reloads_, *this),
       sites_(site_environment_, *this, changed_sites_, network_),
@@ -107,12 +108,11 @@ void TwoPools::check_conservation() const {
   };
   requests_.for_each([&](const PoolRequest& r) {
     assigned += !r.left && (r.local || r.remote) ? 1 : 0;
-    if (r.local) held_on(*r.local) += r.held->local.private_bytes + r.held->reload.claim.private_bytes;
-    if (r.remote) held_on(*r.remote) += r.held->remote.private_bytes;
+    if (r.local) held_on(*r.local) += r.local_kv().held() + r.held->reload.kv.held();
+    if (r.remote) held_on(*r.remote) += r.request->kv.held();
   });
   sites_.each([&](const Site& node) {
-    node.memory().check_conservation();
-    KVSIM_ALWAYS(held_on(node) == node.memory().private_bytes(), "a node's memory differs from what its requests hold");
+    node.memory().check_conservation(held_on(node), 0);
     KVSIM_ALWAYS(assigned > 0 || node.requests() == 0, "a node counts requests that are gone");
   });
 }
@@ -120,12 +120,13 @@ void TwoPools::check_conservation() const {
 serving::LoadSample TwoPools::load() {
   serving::LoadSample sample;
   sample.waiting = queues_.waiting();
-  const serving::Measurements& m = env_.measured;
-  sample.running = static_cast<std::int64_t>(m.arrived - m.completed - m.refused) - sample.waiting;
   sites_.each([&](const Site& node) {
     sample.kv_bytes += node.memory().reserved();
+    sample.waiting += node.requests_waiting();
     sample.gpu += node.gpus().time();
   });
+  const serving::Measurements& m = env_.measured;
+  sample.running = static_cast<std::int64_t>(m.arrived - m.completed - m.refused) - sample.waiting;
   for (const Site& node : sites_.local) sample.kv_streaming_bytes += reloads_.bytes(node);
   if (prompts_) prompts_->add_to(sample);
   return sample;
@@ -156,6 +157,7 @@ std::string TwoPools::take(PoolRequest& r, const models::RequestSpec& spec) {
         "model.max_context",
         tokens, config_.model.name, config_.model.max_context);
   }
+  q.prefill_target = q.prompt;
   stored_->arrived(r, spec);
   stored_->look(r);
   std::optional<Path> path = dispatcher_->on_arrival(r, outlook_);
@@ -169,14 +171,13 @@ std::string TwoPools::take(PoolRequest& r, const models::RequestSpec& spec) {
   if (path ? !runs_on(*path) : std::none_of(paths_.begin(), paths_.end(), runs_on)) {
     const Path tried = path.value_or(paths_.front());
     const std::int64_t need =
-        models::traits(tried).on_local ? memory_.local_private(r, tried, 0) : memory_.remote_private(r, tried, 0);
+        memory_.most_private(r, tried, models::traits(tried).on_local ? Pool::local : Pool::remote);
     return fmt::format("needs {} bytes of KV memory on path {}, a node has {}", need, path_name(tried),
                        std::as_const(sites_.all[0]).memory().capacity());
   }
   if (path) r.path = *path;
   r.path_given = path.has_value();
   q.phase = serving::Phase::queued;
-  q.prefill_target = q.prompt;
   r.number = spec.id;
   queues_.enqueue(r);
   settle_soon();

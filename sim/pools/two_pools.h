@@ -58,8 +58,10 @@ class TwoPools final : public serving::ServingSystem,
     outlook_.look_anew();
   }
   void on_assigned(PoolRequest& r, const Assignment& assignment) override;
-  void load_to_remote(PoolRequest& r);
-  void load_to_local(PoolRequest& r);
+  void hold_on(Site& site, PoolRequest& r);
+  void find_on(Site& site, PoolRequest& r);
+  [[nodiscard]] std::int64_t tokens_to_load(const PoolRequest& r, const serving::Residence& kv) const;
+  void load(Site& site, PoolRequest& r);
   void on_loaded(PoolRequest& r, Claim claim, bool wanted) override;
   void on_released(PoolRequest& r, Claim claim, Site& node) override;
   void on_stored(PoolRequest& r) override;
@@ -76,6 +78,7 @@ class TwoPools final : public serving::ServingSystem,
   void on_offloaded(serving::Instance& instance, serving::Request& q) override;
   void on_drafted(serving::Instance&, serving::Request& q) override { rounds_.drafted(*requests_.find(q.id)); }
   void on_done(serving::Instance& instance, serving::Request& q, serving::Work work) override;
+  void on_preempted(serving::Instance& instance, serving::Request& q) override;
   void on_finished(serving::Instance& instance, serving::Request& q) override;
   [[nodiscard]] static Site& site_of(PoolRequest& r, const serving::Instance& instance);
   void on_all_offloaded(Site& site, PoolRequest& r);

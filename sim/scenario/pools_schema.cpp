@@ -185,16 +185,6 @@ constexpr std::array kReplicaKeys{
                "whether full KV stays on a local node is part of a request's path: use "
                "dispatch.paths (P1_cached, P2_cached)"},
     ReplicaKey{"decode.offloaded", "how many requests draft is for dispatch to say: use dispatch.policy and .paths"},
-    ReplicaKey{
-        "schedule.engine",
-        "what an engine does is known of replicas: give schedule.max_batched_tokens, block_size and asynchronous"},
-    ReplicaKey{"schedule.receive_interval", "nodes of pools see new requests at once: remove this key"},
-    ReplicaKey{"schedule.batch_wait", "nodes of pools hold nobody back: remove this key"},
-    ReplicaKey{"schedule.blocking_loads", "nodes of pools load beside decoding: remove this key"},
-    ReplicaKey{"schedule.prefix_caching", "nodes of pools find prefixes in their memory anyway: remove this key"},
-    ReplicaKey{"schedule.prefill_order", "nodes of pools compute prompts beside decoding: remove this key"},
-    ReplicaKey{"schedule.reserve", "nodes of pools reserve prompts: remove this key"},
-    ReplicaKey{"schedule.preempted", "nodes of pools preempt nobody: remove this key"},
 };
 
 }  // namespace

@@ -253,6 +253,8 @@ struct ScheduleConfig {
   schema::OwnKeys own;                       ///< of the policy
 
   [[nodiscard]] bool prefill_first() const { return prefill_order == models::PrefillOrder::prefill_first; }
+  /// Between sites, where a request has all of its memory from the beginning unless something else was said.
+  [[nodiscard]] bool reserves_prompt() const { return reservation == models::KvReservation::prompt; }
   [[nodiscard]] bool reserves_output() const { return reservation == models::KvReservation::prompt_and_output; }
   [[nodiscard]] bool caches_preempted() const { return preempted == models::PreemptedKv::cached; }
 };

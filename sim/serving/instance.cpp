@@ -27,10 +27,10 @@ Instance::Instance(const InstanceEnvironment& environment, const InstanceSpec& s
     : env_(environment),
       route_(spec.route ? *spec.route : static_cast<Route&>(*this)),
       own_(spec.route == nullptr),
+      grows_(spec.grows),
       schedules_(own_ && env_.decode.verifies),
       demand_(env_.config, env_.decode, env_.geometry, env_.prefix_tokens),
-      loop_(env_, *this, spec.name, !own_ || env_.config.schedule.reserves_output() ? nullptr : &memory_,
-            drafts_read(env_, own_)),
+      loop_(env_, *this, spec.name, grows_ ? &memory_ : nullptr, drafts_read(env_, own_)),
       memory_(env_.simulator, spec.name, kv_capacity_bytes(env_.config, env_.geometry), spec.host_bytes, env_.trace,
               env_.geometry.bytes_of_full_blocks(env_.prefix_tokens)),
       link_(spec.link ? *spec.link : make_host_link(env_.fabric, env_.config, env_.decode, spec.name)),
@@ -89,7 +89,7 @@ void Instance::submit(Request& r) {
 
 void Instance::begin(Request& r, Phase phase) {
   roster_.join(r, phase);
-  loop_.gpus().wake();
+  if (!entering_) loop_.gpus().wake();
 }
 
 void Instance::stop(Request& r) {
@@ -110,7 +110,7 @@ void Instance::verify_as_it_arrives(Request& r) {
 
 void Instance::await_loads(std::int64_t change) {
   coming_ += change;
-  if (coming_ == 0) loop_.gpus().wake();
+  if (coming_ == 0 && change < 0) loop_.gpus().wake();
 }
 
 void Instance::on_left(std::uint64_t id) {
@@ -148,7 +148,12 @@ void Instance::check_conservation() const {
 
 void Instance::enter(const Admitted& admitted) {
   Request& r = admitted.request;
-  if (!own_) return route_.on_entered(*this, r);
+  if (!own_) {
+    entering_ = true;
+    route_.on_entered(*this, r);
+    entering_ = false;
+    return;
+  }
   r.settling = false;
   if (admitted.load_bytes > 0) {
     roster_.move(r, Phase::loading);
@@ -213,16 +218,25 @@ std::int64_t Instance::compressed(const Request& r) const {
   return demand_.holds_part(r) && env_.decode.reads_compressed ? r.context() : 0;
 }
 
-/// By what its next token takes. With a route of its own it has had all of it from the beginning.
+/// By its next token.
 bool Instance::grow_held(Request& r) {
-  return !own_ || resize_held(r, demand_.decoding(r));
+  if (own_) return resize_held(r, demand_.decoding(r));
+  return !grows_ || resize_held(r, std::max(demand_.decoding(r), r.kv.held()));
+}
+
+/// The request that is preempted first. One whose drafts are verified elsewhere, or were, keeps its memory.
+Request& Instance::newest() const {
+  if (own_) return roster_.newest();
+  const std::vector<Request*>& decoding = roster_.decoding();
+  return **std::find_if(decoding.rbegin(), decoding.rend(),
+                        [this](const Request* r) { return !env_.decode.verifies || r->resident; });
 }
 
 bool Instance::resize_held(Request& r, std::int64_t bytes) {
   while (!memory_.resize(r.kv, bytes)) {
-    Request& newest = roster_.newest();
-    preempt(newest);
-    if (&newest == &r) return false;
+    Request& last = newest();
+    preempt(last);
+    if (&last == &r) return false;
   }
   return true;
 }
@@ -236,6 +250,12 @@ void Instance::secure_reload_room() {
 }
 
 void Instance::preempt(Request& r) {
+  if (!own_) {
+    loop_.fetched().abandon(r, r.context());
+    stop(r);
+    env_.measured.preemptions += 1;
+    return route_.on_preempted(*this, r);
+  }
   loop_.steady().leave(r);
   const std::int64_t computed = r.phase == Phase::decoding ? r.context() - 1 : r.prefill_done;  // the last token is new
   memory_.tell(r.kv, demand_.blocks_of(computed));

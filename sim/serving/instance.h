@@ -37,8 +37,9 @@ namespace kvsim::serving {
 struct InstanceSpec {
   std::string name;
   std::int64_t host_bytes = 0;  ///< memory beside the GPUs, of its own
+  bool grows = true;            ///< requests take memory token by token; else all that they will need when they enter
   /// Where KV beyond its GPUs is; none: behind host links of its own.
-  std::optional<KvLink> link;
+  std::optional<KvLink> link{};
   /// Where requests go on, and who gives them their memory; null: they are served here from their prompt to their last
   /// token.
   Route* route = nullptr;
@@ -79,6 +80,8 @@ class Instance final : private StepLoopOwner,
   /// the last layer, which needs that, can have run.
   void verify_as_it_arrives(Request& r);
   void arrived(const Request& r) { loop_.arrived(r); }
+  /// Whether requests that come enter at once (Admission).
+  [[nodiscard]] bool admits_at_once() const { return admission_.at_once(); }
   /// So many more loads are under way for requests that entered.
   void await_loads(std::int64_t change);
 
@@ -154,10 +157,12 @@ class Instance final : private StepLoopOwner,
   void on_offloaded(Instance&, Request& r) override { offloading_.offloaded(r.id); }
   void on_drafted(Instance&, Request&) override {}  // the schedule decides what follows
   void on_done(Instance&, Request& r, Work work) override;
+  void on_preempted(Instance&, Request&) override {}
   void on_finished(Instance&, Request& r) override;
   void become_ready(Request& r);
   void emit_directly(Request& r);
   bool grow_held(Request& r);
+  [[nodiscard]] Request& newest() const;
   bool resize_held(Request& r, std::int64_t bytes);
   void secure_reload_room();
   void preempt(Request& r);
@@ -165,6 +170,7 @@ class Instance final : private StepLoopOwner,
   InstanceEnvironment env_;
   Route& route_;
   bool own_;        // requests are served here from their prompt to their last token
+  bool grows_;      // InstanceSpec's
   bool schedules_;  // who drafts and verifies when is the schedule policy's decision
   KvDemand demand_;
   Roster roster_;
@@ -188,6 +194,7 @@ class Instance final : private StepLoopOwner,
   std::vector<Request*> over_;  // with one step; kept for its memory
   std::int64_t outstanding_tokens_ = 0;
   std::int64_t coming_ = 0;  // await_loads()
+  bool entering_ = false;    // within Route::on_entered(): the step is being put together
   bool entered_ = false;     // who enters with the coming step has, which waits for what is loaded of them
 };
 

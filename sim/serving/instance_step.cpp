@@ -96,7 +96,10 @@ bool Instance::batch_steadily() {
     }
   };
   std::int64_t growth = loop_.steady().growth();
-  each_other([&](const Request& r) { growth += own_ ? std::max<std::int64_t>(demand_.decoding(r) - r.kv.held(), 0) : 0; });
+  each_other([&](const Request& r) {
+    const bool takes = own_ || (grows_ && demand_.decodes_directly(r));
+    growth += takes ? std::max<std::int64_t>(demand_.decoding(r) - r.kv.held(), 0) : 0;
+  });
   if (growth > memory_.available()) {
     for (Request* r : decoding) loop_.steady().leave(*r);
     return false;
@@ -104,8 +107,9 @@ bool Instance::batch_steadily() {
   each_other([this](Request& r) { join_steady(r); });
   loop_.steady().begin_step(loop_.pass().work);
   each_other([this](Request& r) {
-    KVSIM_ALWAYS(grow_held(r), "memory that was available could not be reserved");
-    loop_.add(r, part_of(r, Action::draft, 0));
+    const StepPart part = part_of(r, Action::draft, 0);
+    KVSIM_ALWAYS(part.work == Work::draft || grow_held(r), "memory that was available could not be reserved");
+    loop_.add(r, part);
   });
   env_.measured.drafting_request_iterations += decoding.size();
   return true;
@@ -352,10 +356,8 @@ void Instance::apply_prefill() {
     r.prefill_done += e.tokens;
     computed_.prefill_tokens += e.tokens;
     outstanding_tokens_ -= e.tokens;
-    if (own_) {
-      memory_.tell(r.kv, demand_.blocks_of(r.prefill_done));
-      offloading_.computed(r, e.tokens);
-    }
+    memory_.tell(r.kv, demand_.blocks_of(r.prefill_done));
+    if (own_) offloading_.computed(r, e.tokens);
     if (r.prefill_done < r.prefill_target) continue;
     if (!own_) stop(r);
     route_.on_prefilled(*this, r);

@@ -83,9 +83,32 @@ void KvHoldings::tell(Residence& r, std::int64_t count) {
   }
 }
 
+bool KvHoldings::hold_chain(Residence& r, std::span<const std::uint64_t> chain, memory::KvForm form,
+                            std::int64_t block_bytes, std::int64_t own) {
+  KVSIM_ALWAYS(r.empty(), "a request that holds something takes a chain of blocks");
+  memory::MemoryClaim none;
+  memory::MemoryClaim& claim = chain.empty() ? none : findable(r).chain_;
+  if (!gpu_.try_claim(claim, chain, form, block_bytes, own)) return false;
+  claim.private_bytes = 0;  // counted here
+  const std::int64_t shared = std::ssize(chain) * block_bytes;
+  if (shared > 0) {
+    r.findable_->shared_ += shared;
+    r.findable_->told_ = chain.size();
+  }
+  r.held_ = own + shared;
+  held_ += r.held_;
+  held_shared_ += shared;
+  return true;
+}
+
+void KvHoldings::loaded(Residence& r) {
+  if (r.findable_) gpu_.loaded(r.findable_->chain_);
+}
+
 void KvHoldings::leave_blocks(Residence& r) {
   if (!r.findable_) return;
   FindableKv& own = *r.findable_;
+  gpu_.release(own.chain_);
   gpu_.unrefer(own.referred_);
   own.referred_.clear();
   own.told_ = 0;

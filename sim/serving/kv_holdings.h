@@ -23,7 +23,8 @@ class FindableKv {
   std::vector<std::uint64_t> hashes_;               // of its blocks from the first token on
   std::vector<memory::BlockTable::Slot> referred_;  // by it, in order
   std::size_t told_ = 0;                            // blocks that exist and were told of
-  std::int64_t shared_ = 0;                         // bytes of those that it refers to
+  memory::MemoryClaim chain_;                       // blocks that were loaded, or are
+  std::int64_t shared_ = 0;                         // bytes of all those that it refers to
   std::int64_t found_ = 0;                          // tokens of its prompt that were there when it was first admitted
   std::int64_t gone_at_ = 0;  // of one that was pushed out: its first byte is the last of so many to be taken
 };
@@ -38,6 +39,11 @@ class Residence {
   [[nodiscard]] std::int64_t found() const { return findable_ ? findable_->found_ : 0; }
   [[nodiscard]] std::int64_t staged() const { return staged_; }  ///< full KV streaming in or there for a verification
   [[nodiscard]] std::int64_t in_host() const { return in_host_; }
+  /// Blocks of a chain when it was held: that the request loads itself, that others were loading, that were there.
+  [[nodiscard]] std::int64_t missing() const { return findable_ ? findable_->chain_.missing : 0; }
+  [[nodiscard]] std::int64_t joined() const { return findable_ ? findable_->chain_.joined : 0; }
+  [[nodiscard]] std::int64_t present() const { return findable_ ? findable_->chain_.present : 0; }
+  [[nodiscard]] bool empty() const { return held_ == 0 && staged_ == 0 && shared() == 0; }
 
  private:
   friend class KvHoldings;
@@ -54,10 +60,6 @@ class KvHoldings {
   /// `trace`, unless null) must outlive this.
   KvHoldings(const engine::Simulator& simulator, const std::string& group, std::int64_t gpu_bytes,
              std::int64_t host_bytes, engine::TraceSink* trace, std::int64_t block_bytes = 0);
-
-  /// The GPUs' memory itself, for who counts what its requests hold there.
-  [[nodiscard]] memory::KvMemory& gpu() { return gpu_; }
-  [[nodiscard]] const memory::KvMemory& gpu() const { return gpu_; }
 
   // GPU memory, in all.
   [[nodiscard]] std::int64_t capacity() const { return gpu_.capacity(); }
@@ -108,6 +110,32 @@ class KvHoldings {
   void tell(Residence& r, std::int64_t count);
   /// Of `count` blocks, those that it has names for.
   [[nodiscard]] static std::int64_t named(const Residence& r, std::int64_t count);
+
+  // Blocks of a chain that is loaded from elsewhere are there once, too, whoever loads them.
+  /// The request refers to the blocks of the chain, of which it loads those that are neither there nor on their way,
+  /// and holds `own` bytes beside. False and no change where they do not fit. Precondition: it holds nothing. Where
+  /// Residence::missing() > 0, loaded() must follow.
+  [[nodiscard]] bool hold_chain(Residence& r, std::span<const std::uint64_t> chain, memory::KvForm form,
+                                std::int64_t block_bytes, std::int64_t own);
+  /// The blocks that the request was loading have arrived, for all who refer to them.
+  void loaded(Residence& r);
+  /// All of its chain is there; or all but what it loads itself.
+  [[nodiscard]] bool complete(const Residence& r) const {
+    return !r.findable_ || gpu_.complete(r.findable_->chain_);
+  }
+  [[nodiscard]] bool complete_but_own(const Residence& r) const {
+    return !r.findable_ || gpu_.complete_but_own(r.findable_->chain_);
+  }
+  /// hold_chain() would succeed and leave `keep_free` bytes.
+  [[nodiscard]] bool fits(std::span<const std::uint64_t> chain, memory::KvForm form, std::int64_t block_bytes,
+                          std::int64_t own, std::int64_t keep_free = 0) const {
+    return gpu_.fits(chain, form, block_bytes, own, keep_free);
+  }
+  /// Bytes of the chain's blocks that are not there.
+  [[nodiscard]] std::int64_t missing(std::span<const std::uint64_t> chain, memory::KvForm form,
+                                     std::int64_t block_bytes) const {
+    return chain.empty() ? 0 : gpu_.need(chain, form, block_bytes, 0);
+  }
 
   // What falls free stays as it is until it is taken, in the order in which it fell free, and of one request from its
   // end (as vLLM's queue of free blocks). So the first bytes of a request that is pushed out may still be there.

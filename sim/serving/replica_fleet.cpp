@@ -40,7 +40,9 @@ class ReplicaFleet final : public ServingSystem {
                                     config_.schedule.prefix_caching ? environment.prefix_block_tokens : 0};
     const SchedulePolicyEntry& schedule = *find_schedule_policy(config_.schedule.policy);
     for (std::int64_t i = 0; i < config_.cluster.replicas; ++i) {
-      const InstanceSpec spec{fmt::format("replica {}", i), config_.cluster.host_memory_bytes, {}, nullptr};
+      const InstanceSpec spec{.name = fmt::format("replica {}", i),
+                              .host_bytes = config_.cluster.host_memory_bytes,
+                              .grows = !config_.schedule.reserves_output()};
       replicas_.push_back(std::make_unique<Instance>(shared, spec, schedule));
     }
     std::vector<transport::GroupLanes> lanes;

@@ -28,6 +28,8 @@ class Route {
   virtual void on_drafted(Instance& instance, Request& r) = 0;
   /// Work that was to be done once is done: a verification, to catch up, to decompress.
   virtual void on_done(Instance& instance, Request& r, Work work) = 0;
+  /// It was preempted: its memory goes to others, and it takes part in no further step until it begins again.
+  virtual void on_preempted(Instance& instance, Request& r) = 0;
   /// Its last token is out, and it takes part in no further step.
   virtual void on_finished(Instance& instance, Request& r) = 0;
 };

@@ -60,10 +60,10 @@ void check_parallelism(const ServingConfig& config, const DecodePolicy& decode) 
                                          "use full_kv or lossy, or 1",
                                          decode.name));
   }
-  if (config.cluster.pools || config.placement || config.prefill != PrefillKind::recompute) {
+  if (config.placement || config.prefill != PrefillKind::recompute) {
     throw ConfigurationError(key,
                              "how KV reaches ranks and stages from outside is known for tensor-parallel groups "
-                             "only: use prefill: recompute on replicas, or 1");
+                             "only: use prefill: recompute, or 1");
   }
 }
 
@@ -120,11 +120,6 @@ void check_layers(const ServingConfig& config, const DecodePolicy& decode) {
                                      "back is not known: use full_kv",
                                      layers));
   }
-  if (config.cluster.pools) {
-    throw ConfigurationError("cluster.pools", fmt::format("{}: nodes of pools keep and load KV in blocks of all "
-                                                          "layers alike: use replicas",
-                                                          layers));
-  }
   if (config.placement) {
     throw ConfigurationError("placement", fmt::format("{}: a stored prefix can be continued at its end alone, and "
                                                       "tiers keep pieces of prompts: leave it out",
@@ -177,7 +172,7 @@ void check_prefix_caching(const ServingConfig& config, const DecodePolicy& decod
                     "decode policy {} does something else: use full_kv, or remove this key",
                     decode.name));
   }
-  if (config.placement || config.prefill != PrefillKind::recompute) {
+  if (config.placement || (!config.cluster.pools && config.prefill != PrefillKind::recompute)) {
     refuse(
         "prompts that are loaded from elsewhere and found in GPU memory, too, are not described: use prefill: "
         "recompute without a placement, or remove this key");
