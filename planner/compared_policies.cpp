@@ -63,13 +63,14 @@ Names pool_names() {
 
 /// As far as there are nodes, and a compressor to draft with.
 Names default_pool_words(const Scenario& scenario) {
-  const serving::PoolsConfig& pools = *scenario.serving.cluster.pools;
-  const bool local = pools.local.nodes > 0, remote = pools.remote.nodes > 0;
+  const serving::Topology topology = scenario.serving.cluster.topology();
   Names names;
-  if (local && remote) names.emplace_back("full_kv:mix");
-  if (local) names.emplace_back("full_kv:local");
-  if (remote) names.emplace_back("full_kv:remote");
-  if (local && remote && !scenario.serving.decode.compressor.name.empty()) names.emplace_back("draft_verify:mix");
+  for (const serving::InstancePool& pool : topology.instances) {
+    if (pool.count > 0) names.push_back(fmt::format("full_kv:{}", pool.name));
+  }
+  if (names.size() < 2) return names;
+  names.insert(names.begin(), "full_kv:mix");
+  if (!scenario.serving.decode.compressor.name.empty()) names.emplace_back("draft_verify:mix");
   return names;
 }
 
@@ -118,7 +119,7 @@ Names with_own_decoding(const Scenario& scenario, Names stored, const Names& own
 }  // namespace
 
 std::vector<std::string> default_policies(const scenario::Scenario& scenario) {
-  if (scenario.serving.cluster.pools) return default_pool_words(scenario);
+  if (takes_paths(scenario)) return default_pool_words(scenario);
   if (scenario.workload.chunks) {
     return with_own_decoding(scenario, default_reuse_words(scenario), {reuse_policy_name(scenario.serving.prefill)});
   }
@@ -128,7 +129,7 @@ std::vector<std::string> default_policies(const scenario::Scenario& scenario) {
 }
 
 std::vector<std::string> all_policies(const scenario::Scenario& scenario) {
-  if (scenario.serving.cluster.pools) return pool_names();
+  if (takes_paths(scenario)) return pool_names();
   if (!has_stored_prompts(scenario)) return decode_words();
   const Names stored = scenario.workload.chunks ? reuse_words() : placement_words();
   return with_own_decoding(scenario, stored, stored);

@@ -1,6 +1,7 @@
 #include "planner/complexity.h"
 
 #include "models/placement/option_pool.h"
+#include "planner/policy_words.h"
 #include "sim/serving/decode_policy.h"
 
 namespace kvsim::planner {
@@ -28,7 +29,7 @@ Complexity complexity_of(const scenario::Scenario& scenario) {
   for (const bool there : {decode.reads_compressed, decode.verifies, decode.drafter,
                            decode.drafts() && c.decode.draft_lengths.policy != "fixed", decode.fetches(),
                            c.prefill != serving::PrefillKind::recompute, !stores_whole(scenario),
-                           cluster.scorer_gpus > 0, cluster.pools.has_value()}) {
+                           cluster.scorer_gpus > 0, takes_paths(scenario)}) {
     all.mechanisms += there ? 1 : 0;
   }
   const auto replicas = static_cast<double>(cluster.replicas);

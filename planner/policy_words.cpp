@@ -122,7 +122,7 @@ Changes path_changes(const Scenario& scenario, const std::string& decode, const 
 Changes pool_changes(const Scenario& scenario, const std::string& policy) {
   PolicyWords words;
   for (const PoolWord& word : pool_words()) {
-    const std::vector<Path>& all = scenario.serving.cluster.pools->dispatch.paths;
+    const std::vector<Path>& all = scenario.serving.cluster.topology().dispatcher->paths;
     words.push_back({word.name, path_changes(scenario, word.decode, word.paths.empty() ? all : word.paths), {}});
   }
   const auto word = find(words, policy.find(':') == std::string::npos ? policy + ":mix" : policy);
@@ -192,7 +192,7 @@ Changes stored_changes(const Scenario& scenario, const std::string& policy) {
 }
 
 Changes changes_of(const Scenario& scenario, const std::string& policy) {
-  if (scenario.serving.cluster.pools) return pool_changes(scenario, policy);
+  if (takes_paths(scenario)) return pool_changes(scenario, policy);
   if (has_stored_prompts(scenario)) return stored_changes(scenario, policy);
   const PolicyWords decoding = words_of_decoding(scenario), placements = words_of_placement();
   if (find(decoding, name_in(policy)) == decoding.end() && find(placements, name_in(policy)) != placements.end()) {
@@ -224,6 +224,10 @@ std::vector<PoolWord> pool_words() {
     for (const Path path : models::kAllPaths) add_word(models::path_name(path), {path});
   }
   return words;
+}
+
+bool takes_paths(const scenario::Scenario& scenario) {
+  return scenario.serving.cluster.topology().dispatcher != nullptr;
 }
 
 bool has_stored_prompts(const scenario::Scenario& scenario) {

@@ -55,6 +55,9 @@ struct PoolWord {
 };
 std::vector<PoolWord> pool_words();
 
+/// Whether words say which paths requests take.
+bool takes_paths(const scenario::Scenario& scenario);
+
 /// Whether words say how prompts are stored: they are made of chunks, or kept in tiers.
 bool has_stored_prompts(const scenario::Scenario& scenario);
 

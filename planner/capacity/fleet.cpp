@@ -41,7 +41,7 @@ HourlyCost hourly_cost(const models::PriceTable& prices, const serving::ClusterC
     const auto nodes = static_cast<double>(serving::nodes_for(cluster, replicas));
     return cost_of_nodes(prices, cluster, nodes, host_memory_gb, storage_gb);
   }
-  const std::int64_t groups = cluster.pools ? serving::groups(cluster) : replicas;
+  const std::int64_t groups = serving::groups(cluster) / cluster.replicas * replicas;
   return hourly_cost(prices, cluster.gpu.name, static_cast<double>(groups * serving::gpus_per_group(cluster)),
                      host_memory_gb, storage_gb);
 }

@@ -210,9 +210,8 @@ Purchase purchase_for(const scenario::Scenario& scenario, std::int64_t replicas)
   if (cluster.node && cluster.node->memory_bytes) {
     purchase.dram_gb = static_cast<double>(serving::nodes_for(cluster, replicas)) * node_memory_gb(*cluster.node);
   } else {
-    purchase.dram_gb = n * static_cast<double>(cluster.host_memory_bytes) / kGB;
+    purchase.dram_gb = n * static_cast<double>(cluster.topology().memory.capacity_bytes.value_or(0)) / kGB;
   }
-  if (cluster.pools) purchase.dram_gb += static_cast<double>(cluster.pools->storage.capacity_bytes.value_or(0)) / kGB;
   if (!scenario.serving.placement) return purchase;
   for (const serving::StorageTierConfig& t : cluster.storage) {
     const double each = static_cast<double>(t.capacity_bytes.value_or(0)) / kGB;

@@ -129,7 +129,7 @@ void check(const scenario::Scenario& scenario) {
         "there: no table of lengths says how long that takes",
         policy.name));
   }
-  if (c.cluster.pools) {
+  if (!c.cluster.topology().independent()) {
     throw schema::InputError(
         "--draft-table: its rounds are those of replicas; between pools use decode.draft_lengths: {policy: adaptive}, "
         "or kvsim plan SCENARIO for requests/s by path");

@@ -247,8 +247,8 @@ PathRates path_weights(const PathRates& n) {
 }
 
 bool needs_planned_weights(const scenario::Scenario& scenario) {
-  const auto& pools = scenario.serving.cluster.pools;
-  return pools && pools->dispatch.policy == "planned";
+  const serving::DispatchConfig* dispatcher = scenario.serving.cluster.topology().dispatcher;
+  return dispatcher && dispatcher->policy == "planned";
 }
 
 }  // namespace kvsim::planner

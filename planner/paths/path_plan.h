@@ -73,7 +73,7 @@ std::vector<Purchase> purchases(const scenario::Scenario& scenario);
 // Dispatch policy "planned": weights from the path LP.
 
 /// The scenario with dispatch policy "weighted" and the LP's requests/s by path as weights. Throws Infeasible.
-/// Precondition: scenario.serving.cluster.pools.
+/// Precondition: requests take paths.
 scenario::Scenario with_planned_weights(const scenario::Scenario& scenario);
 
 /// The same from a plan that was made of it.

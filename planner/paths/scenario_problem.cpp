@@ -44,7 +44,9 @@ class Derivation {
  public:
   Derivation(const scenario::Scenario& scenario, StepsOf lines)
       : config_(scenario.serving),
-        pools_(*config_.cluster.pools),
+        topology_(config_.cluster.topology()),
+        local_(topology_.instances.front()),
+        remote_(topology_.instances.back()),
         drafts_(serving::find_decode_policy(config_.decode.policy)->verifies),
         x_(config_.decode.draft_length),
         lines_(lines),
@@ -59,7 +61,7 @@ class Derivation {
     refuse_what_does_not_fit();
     PathProblem p;
     p.residence = Residence::steps;
-    p.pools = {pools_.local.nodes, pools_.remote.nodes};
+    p.pools = {local_.count, remote_.count};
     const auto full = static_cast<double>(geometry_.full_transfer(prompt_));
     p.request = {output_, drafts_ ? static_cast<double>(geometry_.compressed_transfer(prompt_, 0)) / full : 1.0, x_};
     p.acceptance = acceptance();
@@ -68,8 +70,8 @@ class Derivation {
     p.symbols.HBM = p.symbols.M + static_cast<double>(capacity_);
     p.symbols.BW_hbm =
         static_cast<double>(config_.cluster.parallel.tensor) * config_.cluster.gpu.memory_bytes_per_s.value;
-    p.symbols.BW_h = rate(pools_.local);
-    p.symbols.BW_l = rate(pools_.remote);
+    p.symbols.BW_h = rate(local_);
+    p.symbols.BW_l = rate(remote_);
     p.steps = costs(p);
     for (const Path path : pools::usable_paths(config_)) {
       if (fits(path, *p.steps)) p.paths.push_back(path);
@@ -104,33 +106,33 @@ class Derivation {
   }
 
   /// Bytes per second of one load with nothing else under way.
-  [[nodiscard]] double rate(const serving::PoolConfig& pool) const {
-    double rate = pool.link.read_bytes_per_s.value;
+  [[nodiscard]] double rate(const serving::InstancePool& pool) const {
+    double rate = pool.link.spec.read_bytes_per_s.value;
     if (pool.shared_bytes_per_s) rate = std::min(rate, *pool.shared_bytes_per_s);
-    if (pools_.storage.read_bytes_per_s) rate = std::min(rate, *pools_.storage.read_bytes_per_s);
+    if (topology_.memory.read_bytes_per_s) rate = std::min(rate, *topology_.memory.read_bytes_per_s);
     return rate;
   }
 
-  [[nodiscard]] double busy_links(const serving::PoolConfig& pool) const {
-    const auto nodes = static_cast<double>(pool.nodes);
+  [[nodiscard]] double busy_links(const serving::InstancePool& pool) const {
+    const auto nodes = static_cast<double>(pool.count);
     return pool.shared_bytes_per_s ? std::min(nodes, *pool.shared_bytes_per_s / rate(pool)) : nodes;
   }
 
-  [[nodiscard]] LoadCost load(const serving::PoolConfig& pool, std::int64_t size) const {
+  [[nodiscard]] LoadCost load(const serving::InstancePool& pool, std::int64_t size) const {
     const auto bytes = static_cast<double>(size);
-    return {bytes, bytes / rate(pool), pool.link.latency_s.value + pool.link.setup_s.value};
+    return {bytes, bytes / rate(pool), pool.link.spec.latency_s.value + pool.link.spec.setup_s.value};
   }
 
   StepCosts costs(const PathProblem& p) const {
     StepCosts c;
     set_memory(c);
     set_steps(c);
-    c.local_full = load(pools_.local, geometry_.full_transfer(prompt_));
-    c.remote_full = load(pools_.remote, geometry_.full_transfer(prompt_));
-    c.links = {busy_links(pools_.local), busy_links(pools_.remote)};
+    c.local_full = load(local_, geometry_.full_transfer(prompt_));
+    c.remote_full = load(remote_, geometry_.full_transfer(prompt_));
+    c.links = {busy_links(local_), busy_links(remote_)};
     const double all = c.links.local * p.symbols.BW_h + c.links.remote * p.symbols.BW_l;
-    if (pools_.storage.read_bytes_per_s && *pools_.storage.read_bytes_per_s < all) {
-      c.storage_bytes_per_s = *pools_.storage.read_bytes_per_s;
+    if (topology_.memory.read_bytes_per_s && *topology_.memory.read_bytes_per_s < all) {
+      c.storage_bytes_per_s = *topology_.memory.read_bytes_per_s;
     }
     if (drafts_) set_drafting(c, p);
     return c;
@@ -142,10 +144,10 @@ class Derivation {
     c.drafts = rounds.drafts;
     c.reread_held = kReloadLead;
     c.joining = lines_ == StepsOf::one_request ? 0.0 : kJoining;
-    c.round_trip_s = 2 * pools_.message_latency_s;
-    c.local_reread = load(pools_.local, geometry_.full_transfer(prompt_ + generated_before_a_round(c.rounds)));
-    c.remote_compressed = load(pools_.remote, geometry_.compressed_transfer(prompt_, 0));
-    c.remote_rest = load(pools_.remote, geometry_.full_transfer(prompt_) - geometry_.compressed_transfer(prompt_, 0));
+    c.round_trip_s = 2 * topology_.message_latency_s;
+    c.local_reread = load(local_, geometry_.full_transfer(prompt_ + generated_before_a_round(c.rounds)));
+    c.remote_compressed = load(remote_, geometry_.compressed_transfer(prompt_, 0));
+    c.remote_rest = load(remote_, geometry_.full_transfer(prompt_) - geometry_.compressed_transfer(prompt_, 0));
     const serving::ClusterConfig& cluster = config_.cluster;
     const models::StepTimer timer(cluster.gpu, serving::interconnect(cluster), cluster.profile, config_.model,
                                   cluster.parallel.tensor);
@@ -209,7 +211,9 @@ class Derivation {
   }
 
   const serving::ServingConfig& config_;
-  const serving::PoolsConfig& pools_;
+  serving::Topology topology_;
+  const serving::InstancePool& local_;
+  const serving::InstancePool& remote_;
   bool drafts_;
   std::int64_t x_;
   StepsOf lines_;

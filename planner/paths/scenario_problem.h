@@ -19,7 +19,7 @@ enum class StepsOf {
 /// machine's kernel profile, and the paths that it allows and its nodes can take. Contexts are stored: the time of
 /// prefilling is not in it. A limit that a pool's links share is one on how many of them are busy at once (the row
 /// net), one on the storage node a row of its own. Throws Infeasible where a node's memory is too small for one
-/// request. Precondition: scenario.serving.cluster.pools.
+/// request. Precondition: requests take paths.
 PathProblem path_problem(const scenario::Scenario& scenario, StepsOf lines = StepsOf::full_nodes);
 
 // Step times of one node of a scenario's pools, for its mean request.

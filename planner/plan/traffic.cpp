@@ -84,8 +84,8 @@ void check_traffic(const scenario::Scenario& scenario) {
     refuse("schedule.prefix_caching",
            "closed forms know of prompts that are computed whole: use run, compare or sweep");
   }
-  // Chunks, and pools around a storage node, have plans of their own, which know what is stored.
-  if (scenario.serving.placement && !w.chunks && !scenario.serving.cluster.pools) {
+  // Prompts of chunks, and paths of requests, have plans of their own, which know what is stored.
+  if (scenario.serving.placement && !w.chunks && !scenario.serving.cluster.topology().dispatcher) {
     refuse("placement",
            "closed forms know of no tiers in which prompts are stored and found again: use `kvsim compare` for its "
            "policies, and `kvsim capacity --memory ... --storage ...` for the sizes of tiers");

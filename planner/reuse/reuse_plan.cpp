@@ -316,7 +316,7 @@ class ReusePlanner {
 }  // namespace
 
 bool plans_reuse(const scenario::Scenario& s) {
-  return s.workload.chunks && !s.serving.cluster.pools && s.serving.decode.policy == "full_kv";
+  return s.workload.chunks && s.serving.decode.policy == "full_kv";
 }
 
 ReusePlan plan_reuse(const scenario::Scenario& s, const ReusePlanRequest& request) {

@@ -24,18 +24,13 @@ std::vector<StoreTier> tiers_of(const ServingConfig& config) {
     gpu.read_bytes_per_s = cluster.gpu.memory_bytes_per_s.value / 2 * static_cast<double>(cluster.parallel.tensor);
     tiers.push_back(std::move(gpu));
   }
-  if (cluster.pools) {
-    StoreTier memory;
-    memory.name = "storage";
-    memory.shared = true;
-    memory.capacity_bytes = cluster.pools->storage.capacity_bytes;
-    tiers.push_back(std::move(memory));
-  } else if (cluster.host_memory_bytes > 0) {
-    StoreTier host;
-    host.name = "host";
-    host.shared = cluster.host_shared;
-    host.capacity_bytes = cluster.host_memory_bytes * (cluster.host_shared ? cluster.replicas : 1);
-    tiers.push_back(std::move(host));
+  const serving::PromptMemory memory = cluster.topology().memory;
+  if (memory.capacity_bytes != 0) {
+    StoreTier tier;
+    tier.name = memory.name;
+    tier.shared = memory.shared;
+    if (memory.capacity_bytes) tier.capacity_bytes = *memory.capacity_bytes * (memory.shared ? cluster.replicas : 1);
+    tiers.push_back(std::move(tier));
   }
   for (const serving::StorageTierConfig& t : cluster.storage) {
     StoreTier device;
@@ -45,7 +40,7 @@ std::vector<StoreTier> tiers_of(const ServingConfig& config) {
     device.read_bytes_per_s = t.read_bytes_per_s;
     device.write_bytes_per_s = t.write_bytes_per_s.value_or(t.read_bytes_per_s);
     device.latency_s = t.latency_s;
-    device.shared = t.shared || cluster.pools;
+    device.shared = t.shared || memory.shared;
     device.outages = t.outages;
     tiers.push_back(std::move(device));
   }
@@ -61,7 +56,7 @@ StoreConfig store_config(const ServingConfig& config) {
   StoreConfig store;
   store.host_outages = cluster.host_outages;
   store.tiers = tiers_of(config);
-  store.workers = static_cast<std::size_t>(config.placement->workers * (cluster.pools ? 1 : cluster.replicas));
+  store.workers = static_cast<std::size_t>(config.placement->workers * cluster.replicas);
   store.keeps_whole = verifies_stored(config);
   store.in_transit = config.placement->in_transit;
   store.observed_bandwidth = config.placement->policy == models::utility_policy &&

@@ -44,7 +44,7 @@ models::RequestSource source(const WorkloadConfig& workload, bool with_blocks, s
 /// Whether requests are told what they share by blocks: nothing else does.
 bool with_blocks(const Scenario& scenario) {
   const auto& placement = scenario.serving.placement;
-  return scenario.serving.cluster.pools.has_value() || scenario.serving.schedule.prefix_caching ||
+  return scenario.serving.cluster.topology().memory.keeps_blocks || scenario.serving.schedule.prefix_caching ||
          (placement && placement->granularity == models::Granularity::blocks);
 }
 

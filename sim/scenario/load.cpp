@@ -317,8 +317,8 @@ Scenario with(const Scenario& scenario, const std::vector<schema::Assignment>& c
 
 Scenario on_machine(const Scenario& scenario, const std::string& gpu, std::int64_t tensor_parallel) {
   const serving::ClusterConfig& own = scenario.serving.cluster;
-  if (own.pools) {
-    throw InputError("cluster.pools: another GPU is tried for replicas only: change cluster.gpu itself");
+  if (const serving::Topology t = own.topology(); !t.independent()) {
+    throw InputError(fmt::format("{}: another GPU is tried for replicas only: change cluster.gpu itself", t.key));
   }
   std::vector<schema::Assignment> changes{{"cluster.gpu.tensor_parallel", std::to_string(tensor_parallel)}};
   if (gpu == own.gpu.name) return with(scenario, changes);

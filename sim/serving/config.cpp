@@ -1,7 +1,49 @@
-// A cluster's interconnect, and the machines that its replicas take.
+// A cluster's topology and interconnect, and the machines that its replicas take.
 #include "sim/serving/config.h"
 
+#include <numeric>
+
 namespace kvsim::serving {
+namespace {
+
+InstancePool nodes(std::string_view name, const PoolConfig& pool, std::string_view key, std::string_view figure) {
+  return {name, pool.nodes, {pool.link, key, figure}, pool.shared_bytes_per_s, pool.outages};
+}
+
+}  // namespace
+
+Topology ClusterConfig::topology() const& {
+  if (!pools) {
+    return {"cluster.replicas",
+            "replica",
+            {{"gpu", replicas, {host_link, "cluster.host.link", "host_link"}, {}, host_outages}},
+            {"host", host_memory_bytes, {}, host_shared && host_memory_bytes > 0}};
+  }
+  Topology t{"cluster.pools",
+             "node",
+             {nodes("local", pools->local, "cluster.pools.local.link", "local_link"),
+              nodes("remote", pools->remote, "cluster.pools.remote.link", "remote_link")},
+             {"storage", pools->storage.capacity_bytes, pools->storage.read_bytes_per_s, true, true, true}};
+  t.dispatcher = &pools->dispatch;
+  t.message_latency_s = pools->message_latency_s;
+  t.drafts_while_waiting = false;
+  return t;
+}
+
+std::int64_t groups(const ClusterConfig& cluster) {
+  const Topology t = cluster.topology();
+  return std::accumulate(t.instances.begin(), t.instances.end(), std::int64_t{0},
+                         [](std::int64_t sum, const InstancePool& pool) { return sum + pool.count; });
+}
+
+std::vector<NamedLink> kv_links(const ServingConfig& config) {
+  const Topology t = config.cluster.topology();
+  std::vector<NamedLink> links;
+  for (const InstancePool& pool : t.instances) {
+    if (pool.count > 0) links.push_back(pool.link);
+  }
+  return links;
+}
 
 models::Interconnect interconnect(const ClusterConfig& cluster) {
   models::Interconnect links(cluster.peer_link);

@@ -26,6 +26,7 @@
 #include "models/schema/own_keys.h"
 #include "models/workload/shared_chunks.h"
 #include "sim/serving/slo.h"
+#include "sim/serving/topology.h"
 #include "sim/transport/link.h"
 
 namespace kvsim::serving {
@@ -116,15 +117,16 @@ struct ClusterConfig {
   std::int64_t scorer_gpus = 0;                   ///< per replica, of the same kind: only for a small model that scores
   std::optional<PoolsConfig> pools;               ///< instead of replicas with host memory
   std::optional<NodeConfig> node;                 ///< that replicas are bought in; none: GPUs are bought alone
+
+  [[nodiscard]] Topology topology() const&;
+  Topology topology() const&& = delete;
 };
 
 /// What joins the GPUs of a group: peer_link within a node, and between nodes their link.
 [[nodiscard]] models::Interconnect interconnect(const ClusterConfig& cluster);
 
 /// Groups of GPUs that share a model: replicas, or the nodes of both pools.
-inline std::int64_t groups(const ClusterConfig& cluster) {
-  return cluster.pools ? cluster.pools->local.nodes + cluster.pools->remote.nodes : cluster.replicas;
-}
+[[nodiscard]] std::int64_t groups(const ClusterConfig& cluster);
 
 /// GPUs of a group, with those that score for it.
 inline std::int64_t gpus_per_group(const ClusterConfig& cluster) {
@@ -311,5 +313,8 @@ struct ServingConfig {
     return kind < classes.size() && classes[kind].slo ? *classes[kind].slo : slo;
   }
 };
+
+/// The links to instances, of the pools that have any.
+[[nodiscard]] std::vector<NamedLink> kv_links(const ServingConfig& config);
 
 }  // namespace kvsim::serving

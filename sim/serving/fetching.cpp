@@ -13,15 +13,6 @@ namespace kvsim::serving {
 
 using engine::Duration;
 
-std::vector<NamedLink> kv_links(const ServingConfig& config) {
-  const auto& pools = config.cluster.pools;
-  if (!pools) return {{config.cluster.host_link, "cluster.host.link", "host_link"}};
-  std::vector<NamedLink> links;
-  if (pools->local.nodes > 0) links.push_back({pools->local.link, "cluster.pools.local.link", "local_link"});
-  if (pools->remote.nodes > 0) links.push_back({pools->remote.link, "cluster.pools.remote.link", "remote_link"});
-  return links;
-}
-
 Fetching::Fetching(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
                    const models::StepTimer& timer, const models::LinkSpec& link, double links)
     : config_(config),

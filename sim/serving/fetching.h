@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "models/hardware/link_spec.h"
@@ -15,15 +14,6 @@
 #include "sim/serving/request.h"
 
 namespace kvsim::serving {
-
-/// A link between groups of GPUs and where KV is that they do not hold.
-struct NamedLink {
-  const models::LinkSpec& spec;
-  std::string_view key;     ///< of a scenario
-  std::string_view figure;  ///< what results call it
-};
-/// The host link; with pools those of each pool's nodes, if it has any, the local one's first.
-[[nodiscard]] std::vector<NamedLink> kv_links(const ServingConfig& config);
 
 class Fetching {
  public:

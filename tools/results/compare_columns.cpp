@@ -223,9 +223,9 @@ std::vector<std::string> policy_notes(const std::vector<Outcome>& outcomes) {
   if (drafts(outcomes)) {
     notes.emplace_back("accept: drafted tokens accepted per round, without the verifier's own");
   }
-  notes.push_back(fmt::format("HBM, DRAM: peak of GPU and of host memory of a {}; link: {}, share of time",
-                              group_word(cluster),
-                              cluster.pools ? "the busiest" : "busier direction of the host link"));
+  notes.push_back(
+      fmt::format("HBM, DRAM: peak of GPU and of host memory of a {}; link: {}, share of time", group_word(cluster),
+                  cluster.topology().instances.size() > 1 ? "the busiest" : "busier direction of the host link"));
   notes.emplace_back(
       "output: lossless, or task score relative to full KV (KL in nats per request where none is known)");
   note_functional(outcomes, notes);

@@ -291,7 +291,7 @@ List prices(const Comparison& comparison) {
   if (std::string none = unpriced_line(c.cluster, comparison.prices, "column is"); !none.empty()) {
     list.items.push_back(std::move(none));
   }
-  if (c.cluster.pools && !c.cluster.pools->storage.capacity_bytes) {
+  if (!c.cluster.topology().memory.capacity_bytes) {
     list.items.emplace_back(
         "storage node: without a capacity in the scenario, what its memory costs is not in the price");
   }
@@ -306,10 +306,11 @@ Page compare_page(const Comparison& comparison, bool timing, Labels labels) {
   const serving::ServingConfig& c = first.scenario.serving;
   Page page;
   page.title = first.scenario.name;
-  page.subtitle = {fmt::format(
-      "{} on {}; KV capacity {}{} tokens in {} blocks of {}, {}", c.model.name, machines_text(c.cluster),
-      c.cluster.pools ? "of a node " : "", whole(first.result.capacity.tokens), whole(first.result.capacity.blocks),
-      first.result.capacity.block_tokens, bytes(static_cast<double>(first.result.capacity.bytes)))};
+  page.subtitle = {fmt::format("{} on {}; KV capacity {}{} tokens in {} blocks of {}, {}", c.model.name,
+                               machines_text(c.cluster), kPools.holds(first.scenario) ? "of a node " : "",
+                               whole(first.result.capacity.tokens), whole(first.result.capacity.blocks),
+                               first.result.capacity.block_tokens,
+                               bytes(static_cast<double>(first.result.capacity.bytes)))};
   if (const Outcome* stores = first_that_stores(outcomes)) {
     page.subtitle.push_back(tiers_text(stores->scenario.serving));
     if (const std::string rest = decoded_as(outcomes); !rest.empty()) page.subtitle.push_back(rest);

@@ -205,14 +205,14 @@ void add(Json& definitions, std::span<const Definition> list) {
 
 Json definitions_of(const Outcome& outcome) {
   const scenario::Scenario& scenario = outcome.scenario;
-  const bool pools = scenario.serving.cluster.pools.has_value();
   Json definitions = Json::object();
   add(definitions, kOfAll);
   if (std::string which = sketched_percentiles(outcome.result.measured); !which.empty()) {
     definitions["percentiles.sketched"] = std::move(which);
   }
-  if (pools) add(definitions, kOfPools);
-  if (outcome.result.measured.rounds > 0 && !pools) add(definitions, kOfDraftLengths);
+  if (kPools.holds(scenario)) add(definitions, kOfPools);
+  const bool drafts_on = scenario.serving.cluster.topology().drafts_while_waiting;
+  if (outcome.result.measured.rounds > 0 && drafts_on) add(definitions, kOfDraftLengths);
   if (has_drafter(scenario)) add(definitions, kOfDrafters);
   if (holds_low_bit_copy_or_fetches(scenario)) add(definitions, kOfFetching);
   if (scenario.serving.placement) add(definitions, kOfPlacement);

@@ -40,7 +40,7 @@ struct PoolsPlan {
   std::optional<Outcome> full_kv;           ///< where the plan drafts: under the best weights without that
 };
 
-/// Makes the plan and the purchases. Throws planner::Infeasible. Precondition: scenario.serving.cluster.pools.
+/// Makes the plan and the purchases. Throws planner::Infeasible. Precondition: requests take paths.
 PoolsPlan plan_pools(const scenario::Scenario& scenario);
 
 /// A scenario's block `dispatch:` with the plan's weights.

@@ -191,8 +191,9 @@ Page pools_plan_page(const PoolsPlan& plan) {
                   problem.request.c, problem.request.x, percent(planner::accepted_share(problem)))};
   page.tables.insert(page.tables.begin() + 1, steps(problem));
   if (plan.weighted && plan.online) page.tables.push_back(simulation(plan));
-  const serving::PoolsConfig& pools = *plan.scenario.serving.cluster.pools;
-  if (!pools.local.outages.empty() || !pools.remote.outages.empty()) {
+  const serving::Topology topology = c.topology();
+  if (std::any_of(topology.instances.begin(), topology.instances.end(),
+                  [](const serving::InstancePool& pool) { return !pool.outages.empty(); })) {
     page.lists.front().items.emplace_back("the scenario's link outages are not in the plan");
   }
   return page;

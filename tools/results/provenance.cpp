@@ -19,7 +19,6 @@
 #include "models/schemas.h"
 #include "sim/routing/router.h"
 #include "sim/serving/decode_policy.h"
-#include "sim/serving/fetching.h"
 #include "sim/serving/kv_capacity.h"
 #include "sim/serving/step_parts.h"
 #include "tools/results/scenario_words.h"
@@ -401,13 +400,10 @@ std::vector<Provenance> provenance_of(const scenario::Scenario& scenario) {
   add_gpu(out, c);
   const auto figures = models::used_figures(c.cluster.gpu, c.cluster.profile, c.model, c.cluster.parallel.tensor);
   for (const models::UsedFigure& f : figures) out.add(f.name, f.value, f.source);
-  if (c.cluster.pools) {
-    const serving::PoolsConfig& pools = *c.cluster.pools;
-    if (pools.local.nodes > 0) add_link(out, "local_link", pools.local.link);
-    if (pools.remote.nodes > 0) add_link(out, "remote_link", pools.remote.link);
-  } else if (c.prefill == serving::PrefillKind::stored || decode.offloads() || c.placement) {
-    add_link(out, "host_link", c.cluster.host_link);
-    add_interference(out, c.cluster);
+  const bool over_network = c.cluster.topology().memory.over_network;
+  if (over_network || c.prefill == serving::PrefillKind::stored || decode.offloads() || c.placement) {
+    for (const serving::NamedLink& link : serving::kv_links(c)) add_link(out, std::string(link.figure), link.spec);
+    if (!over_network) add_interference(out, c.cluster);
   }
   if (decode.fetches_pairs()) add_fetch(out, c);
   add_collectives(out, c.cluster);

@@ -146,10 +146,11 @@ Table speculation(const Outcome& outcome, const Figures& f) {
   Table t = key_figures("Speculation");
   t.rows.push_back({"rounds", f.text("speculation.rounds")});
   t.rows.push_back({"drafted per round", figure(share(m.drafted_tokens, m.rounds)), "",
-                    scenario.serving.cluster.pools ? "the draft length, or what was left to generate"
-                    : drafts_until_computed(scenario.serving)
+                    drafts_until_computed(scenario.serving)
                         ? "until the prompt is computed whole; from then on nothing is drafted"
-                        : "the draft length, and more while a verification waits"});
+                    : scenario.serving.cluster.topology().drafts_while_waiting
+                        ? "the draft length, and more while a verification waits"
+                        : "the draft length, or what was left to generate"});
   t.rows.push_back({"accepted per round", f.text("speculation.mean_accepted_length"), "",
                     "drafted tokens, without the verifier's own"});
   t.rows.push_back({"acceptance rate", f.text("speculation.acceptance_rate"), "",
@@ -203,7 +204,7 @@ Table memory(const Outcome& outcome, const Figures& f) {
   if (scenario.serving.placement) return t;  // its tiers have a table of their own
   for (const auto& [name, tier] : outcome.result.measured.tiers) {
     const std::string peak = f.text("tiers.*.bytes_peak", name), hits = f.text("tiers.*.hits", name);
-    if (scenario.serving.cluster.pools) {  // the storage node is nobody's memory
+    if (scenario.serving.cluster.topology().memory.keeps_blocks) {
       t.rows.push_back({"on the storage node, peak", peak, "",
                         fmt::format("{} of {} blocks of prompts found there, {} dropped for room", hits,
                                     whole(tier.hits + tier.misses), f.text("tiers.*.evictions", name))});
@@ -286,9 +287,9 @@ std::string placement_text(const models::PlacementSpec& placement) {
 std::string setup_line(const Scenario& scenario) {
   const serving::ServingConfig& c = scenario.serving;
   std::string line = fmt::format("{} on {}; {}", c.model.name, machines_text(c.cluster), decoding_text(c));
-  if (c.cluster.pools) {
-    return line + fmt::format("; dispatch {}; prefill {}; seed {}", c.cluster.pools->dispatch.policy,
-                              prefill_word(c.prefill), c.run.seed);
+  if (const serving::DispatchConfig* dispatcher = c.cluster.topology().dispatcher) {
+    return line +
+           fmt::format("; dispatch {}; prefill {}; seed {}", dispatcher->policy, prefill_word(c.prefill), c.run.seed);
   }
   if (c.placement) line += fmt::format("; placement {}", placement_text(*c.placement));
   if (scenario.workload.chunks) line += fmt::format("; prefill {}", prefill_text(scenario));
@@ -345,7 +346,7 @@ Page run_page(const Outcome& outcome, bool timing) {
   page.tables.push_back(quality(outcome.scenario, f));
   page.tables.push_back(memory(outcome, f));
   page.tables.push_back(gpu_time(outcome.scenario, f));
-  if (outcome.scenario.serving.cluster.pools) {
+  if (kPools.holds(outcome.scenario)) {
     for (Table& table : pools_tables(outcome)) page.tables.push_back(std::move(table));
   }
   if (outcome.scenario.serving.schedule.prefix_caching) page.tables.push_back(prefix_table(outcome));

@@ -10,7 +10,6 @@
 #include "sim/cache/prompt_cache.h"
 #include "sim/pools/configuration.h"
 #include "sim/serving/decode_policy.h"
-#include "sim/serving/fetching.h"
 #include "tools/results/metrics.h"
 #include "tools/results/scenario_words.h"
 
@@ -28,7 +27,7 @@ std::string costs_from(const Figures& f) {
 }
 
 /// How many, and how long together.
-std::string outages(const serving::PoolConfig& pool) {
+std::string outages(const serving::InstancePool& pool) {
   double s = 0;
   for (const transport::Outage& outage : pool.outages) s += outage.lasting_s;
   return pool.outages.empty() ? "none" : fmt::format("{}, {} in all", pool.outages.size(), seconds(s));
@@ -50,18 +49,19 @@ Table pools(const Outcome& outcome) {
        {"KV reserved, peak", "kv_reserved_peak_bytes"},
        {"KV capacity of a node", "kv_capacity_bytes"}}};
   const Figures f(outcome);
-  const serving::PoolsConfig& config = *outcome.scenario.serving.cluster.pools;
+  const serving::Topology topology = outcome.scenario.serving.cluster.topology();
   Table t = with_columns("Pools", {""});
   for (const auto& [label, key] : figures) t.rows.push_back({label});
   t.rows.push_back({"link outages"});
-  for (const auto& [name, pool] : {std::pair{"local", &config.local}, std::pair{"remote", &config.remote}}) {
-    if (pool->nodes == 0) continue;
+  for (const serving::InstancePool& pool : topology.instances) {
+    if (pool.count == 0) continue;
+    const std::string name(pool.name);
     t.header.emplace_back(name);
     t.align.push_back(Align::right);
     for (std::size_t i = 0; i < figures.size(); ++i) {
       t.rows[i].push_back(f.text(fmt::format("pools.*.{}", figures[i].second), name));
     }
-    t.rows.back().push_back(outages(*pool));
+    t.rows.back().push_back(outages(pool));
   }
   return t;
 }
@@ -296,16 +296,16 @@ Table fetch_table(const Outcome& outcome) {
 
 Table prefix_table(const Outcome& outcome) {
   const serving::PrefixMeasurement& p = outcome.result.measured.prefix;
-  const bool pools = outcome.scenario.serving.cluster.pools.has_value();
+  const bool stored = outcome.scenario.serving.cluster.topology().memory.keeps_blocks;
   const auto all = static_cast<double>(p.loaded_tokens + p.on_node_tokens + p.joined_tokens + p.prefilled_tokens);
   Table t = with_columns("Prefixes", {"", "tokens", "share", ""});
   t.align.back() = Align::left;
   const auto add = [&](const char* what, std::int64_t tokens, const char* remark) {
     t.rows.push_back({what, whole(tokens), percent(share(static_cast<double>(tokens), all)), remark});
   };
-  if (pools) add("loaded", p.loaded_tokens, "from the storage node");
-  add(pools ? "on the node" : "in GPU memory", p.on_node_tokens, "already there for an earlier request");
-  if (pools) add("joined", p.joined_tokens, "on their way there for another request");
+  if (stored) add("loaded", p.loaded_tokens, "from the storage node");
+  add(stored ? "on the node" : "in GPU memory", p.on_node_tokens, "already there for an earlier request");
+  if (stored) add("joined", p.joined_tokens, "on their way there for another request");
   add("prefilled", p.prefilled_tokens, "");
   return t;
 }

@@ -31,7 +31,7 @@ std::vector<LatencyColumn> latency_columns(const std::vector<serving::SloObjecti
 }
 
 std::string_view group_word(const serving::ClusterConfig& cluster) {
-  return cluster.pools ? "node" : "replica";
+  return cluster.topology().instance;
 }
 
 std::string machines_text(const serving::ClusterConfig& cluster) {
@@ -49,12 +49,17 @@ std::string machines_text(const serving::ClusterConfig& cluster) {
     group += fmt::format(" ({})", fmt::join(cut, ", "));
   }
   if (cluster.scorer_gpus > 0) group += fmt::format(" and {} to score", cluster.scorer_gpus);
-  if (!cluster.pools) return cluster.replicas > 1 ? fmt::format("{} replicas of {}", cluster.replicas, group) : group;
-  const std::int64_t local = cluster.pools->local.nodes, remote = cluster.pools->remote.nodes;
-  const char* nodes = remote == 1 || (remote == 0 && local == 1) ? "node" : "nodes";
-  if (local == 0) return fmt::format("{} remote {} of {}", remote, nodes, group);
-  if (remote == 0) return fmt::format("{} local {} of {}", local, nodes, group);
-  return fmt::format("{} local and {} remote {} of {}", local, remote, nodes, group);
+  const serving::Topology topology = cluster.topology();
+  const bool several = topology.instances.size() > 1;
+  if (!several && cluster.replicas == 1) return group;
+  std::vector<std::string> pools;
+  const char* plural = "s";
+  for (const serving::InstancePool& pool : topology.instances) {
+    if (pool.count == 0) continue;
+    pools.push_back(several ? fmt::format("{} {}", pool.count, pool.name) : fmt::format("{}", pool.count));
+    plural = pool.count == 1 ? "" : "s";
+  }
+  return fmt::format("{} {}{} of {}", fmt::join(pools, " and "), topology.instance, plural, group);
 }
 
 std::string_view prefill_word(serving::PrefillKind prefill) {
@@ -144,11 +149,11 @@ bool holds_low_bit_copy_or_fetches(const scenario::Scenario& scenario) {
 }
 
 bool drafts_as_found(const ServingConfig& config) {
-  return !config.cluster.pools && serving::drafts_as_found(config, policy_of(config));
+  return serving::drafts_as_found(config, policy_of(config));
 }
 
 bool drafts_until_computed(const ServingConfig& config) {
-  return !config.cluster.pools && serving::full_kv_of(config, policy_of(config)) == FullKv::recomputed;
+  return serving::full_kv_of(config, policy_of(config)) == FullKv::recomputed;
 }
 
 bool reads_own_choice(const ServingConfig& config) {
@@ -325,7 +330,7 @@ std::vector<std::string> reuse_assumptions(const scenario::Scenario& scenario) {
 }
 
 std::string tiers_text(const serving::ServingConfig& c) {
-  const bool several = c.cluster.replicas > 1 && !c.cluster.pools;
+  const bool several = c.cluster.replicas > 1;
   const auto whose = [&](bool shared) -> std::string {
     if (!several) return "";
     return shared ? fmt::format(" shared by {} replicas", whole(c.cluster.replicas)) : " a replica";

@@ -51,7 +51,7 @@ std::vector<std::string> not_measured(const scenario::Scenario& scenario) {
   const serving::ServingConfig& c = scenario.serving;
   std::vector<std::string> all;
   if (c.decode.policy != "full_kv" && c.decode.policy != "drafter") all.push_back(c.decode.policy);
-  if (c.cluster.pools) {
+  if (!c.cluster.topology().independent()) {
     all.emplace_back("pools of nodes");
   } else if (c.reuse) {
     all.emplace_back("prompts put together from chunks");

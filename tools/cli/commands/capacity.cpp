@@ -187,10 +187,11 @@ void capacity(Console& console, const Options& options) {
   for (const std::string& objective : options.slo) objectives.push_back(objective_from_user(objective));
   file = file.with(objectives);
   scenario::Scenario scenario = file.load();
-  if (scenario.serving.cluster.pools) {
+  if (const serving::Topology t = scenario.serving.cluster.topology(); !t.independent()) {
     throw schema::InputError(
-        "capacity: rates and fleets are those of replicas, and this scenario has cluster.pools: vary the rate of "
-        "arrivals and the nodes with kvsim sweep");
+        fmt::format("capacity: rates and fleets are those of replicas, and this scenario has {}: vary the rate of "
+                    "arrivals and the nodes with kvsim sweep",
+                    t.key));
   }
   planner::capacity::CapacityRequest request = request_of(options, file, scenario);
   remark_on_searched(scenario, request);

@@ -42,8 +42,8 @@ scenario::Scenario feasible_scenario(const PlanOptions& options) {
 /// The kind of plan that a scenario asks for.
 PlanMode mode_of(const PlanOptions& options, const scenario::Scenario& scenario) {
   if (options.draft_table) return PlanMode::draft_table;
+  if (planner::takes_paths(scenario)) return PlanMode::pools;
   if (planner::plans_reuse(scenario)) return PlanMode::reuse;
-  if (scenario.serving.cluster.pools) return PlanMode::pools;
   return planner::plans_prefetch(scenario) ? PlanMode::prefetch : PlanMode::verification;
 }
 

@@ -178,7 +178,8 @@ void plan_paths(Console& console, const PlanOptions& options) {
 }
 
 void plan_pools(Console& console, const PlanOptions& options, const scenario::Scenario& scenario) {
-  refuse_options_beside(PlanMode::pools, options);
+  refuse_options_beside(PlanMode::pools, options,
+                        fmt::format("this scenario has {}", scenario.serving.cluster.topology().key));
   if (scenario.serving.prefill != serving::PrefillKind::stored) {
     throw InputError(fmt::format(
         "{}: plans by path are for stored contexts and know nothing of prefilling: use prefill: stored here, "

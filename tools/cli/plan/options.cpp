@@ -40,7 +40,7 @@ std::string reason(PlanMode mode, const PlanOptionUse& use, const std::string& w
            "leave it out";
   }
   if (mode == pools && use.between_pools) {
-    return fmt::format("{}, and this scenario has cluster.pools: leave it out", use.between_pools);
+    return fmt::format("{}, and {}: leave it out", use.between_pools, why);
   }
   return fmt::format("belongs to plans that draft and verify, and {}: leave it out", why);
 }

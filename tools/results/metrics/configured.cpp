@@ -8,13 +8,13 @@
 namespace kvsim::results {
 namespace {
 
-Json pool_configuration(const serving::PoolConfig& pool) {
+Json pool_configuration(const serving::InstancePool& pool) {
   Json outages = Json::array();
   for (const transport::Outage& o : pool.outages) {
     outages.push_back({{"at_s", o.at_s}, {"lasting_s", o.lasting_s}, {"bandwidth", o.bandwidth_fraction}});
   }
-  Json out = {{"nodes", pool.nodes}};
-  if (pool.nodes > 0) out["link"] = pool.link.name;
+  Json out = {{"nodes", pool.count}};
+  if (pool.count > 0) out["link"] = pool.link.spec.name;
   if (pool.shared_bytes_per_s) out["shared_bytes_per_s"] = *pool.shared_bytes_per_s;
   out["outages"] = std::move(outages);
   return out;
@@ -43,7 +43,8 @@ Figure policies(const View& v) {
   if (!v.outcome.policy.empty()) out["asked"] = v.outcome.policy;
   out["decode"] = c.decode.policy;
   out["schedule"] = c.schedule.policy;
-  out[c.cluster.pools ? "dispatch" : "router"] = c.cluster.pools ? c.cluster.pools->dispatch.policy : c.cluster.router;
+  const serving::DispatchConfig* dispatcher = c.cluster.topology().dispatcher;
+  out[dispatcher ? "dispatch" : "router"] = dispatcher ? dispatcher->policy : c.cluster.router;
   out["prefill"] = prefill_word(c.prefill);
   if (c.placement) out["placement"] = c.placement->policy;
   const serving::DecodeConfig own = serving::own_drafts(c.decode);
@@ -58,15 +59,15 @@ Figure policies(const View& v) {
 }
 
 Figure pools_configuration(const View& v) {
-  const serving::PoolsConfig& pools = *v.config().cluster.pools;
-  Json storage = Json::object();
-  if (pools.storage.capacity_bytes) storage["capacity_bytes"] = *pools.storage.capacity_bytes;
-  if (pools.storage.read_bytes_per_s) storage["read_bytes_per_s"] = *pools.storage.read_bytes_per_s;
-  return {Json{{"local", pool_configuration(pools.local)},
-               {"remote", pool_configuration(pools.remote)},
-               {"storage", std::move(storage)},
-               {"message_latency_s", pools.message_latency_s},
-               {"dispatch", dispatch_configuration(pools.dispatch)}}};
+  const serving::Topology topology = v.config().cluster.topology();
+  Json out = Json::object();
+  for (const serving::InstancePool& pool : topology.instances) out[std::string(pool.name)] = pool_configuration(pool);
+  Json& storage = out["storage"] = Json::object();
+  if (topology.memory.capacity_bytes) storage["capacity_bytes"] = *topology.memory.capacity_bytes;
+  if (topology.memory.read_bytes_per_s) storage["read_bytes_per_s"] = *topology.memory.read_bytes_per_s;
+  out["message_latency_s"] = topology.message_latency_s;
+  out["dispatch"] = dispatch_configuration(*topology.dispatcher);
+  return {std::move(out)};
 }
 
 }  // namespace kvsim::results

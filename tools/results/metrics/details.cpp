@@ -15,7 +15,7 @@ namespace {
 
 using serving::Measurements;
 
-const Condition kReplicas{"without pools", [](const scenario::Scenario& s) { return !s.serving.cluster.pools; }};
+const Condition kReplicas{"without pools", [](const scenario::Scenario& s) { return !kPools.holds(s); }};
 
 const Condition kRemarks{"where a key of the scenario's file has no effect",
                          [](const scenario::Scenario& s) { return !s.remarks.empty(); }};

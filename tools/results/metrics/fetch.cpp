@@ -12,7 +12,6 @@
 #include "planner/prefetch/prefetch_plan.h"
 #include "planner/prefetch/step_outlook.h"
 #include "sim/serving/decode_policy.h"
-#include "sim/serving/fetching.h"
 #include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"

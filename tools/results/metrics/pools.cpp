@@ -25,7 +25,7 @@ std::vector<std::string> paths_of_pools() {
 }
 
 const Condition kStoredBlocks{"with two pools, and no placement", [](const scenario::Scenario& s) {
-                                return s.serving.cluster.pools.has_value() && !s.serving.placement;
+                                return s.serving.cluster.topology().memory.keeps_blocks && !s.serving.placement;
                               }};
 
 const Condition kFoundBlocks{
@@ -35,8 +35,11 @@ const Condition kFoundBlocks{
 const Names kPathNames{"path", [](const Outcome&) { return paths_of_pools(); },
                        [](const scenario::Scenario&) { return paths_of_pools(); }};
 
-const serving::PoolConfig& pool_config(const View& v) {
-  return v.name == "local" ? v.config().cluster.pools->local : v.config().cluster.pools->remote;
+std::int64_t nodes(const View& v) {
+  const serving::Topology topology = v.config().cluster.topology();
+  return std::find_if(topology.instances.begin(), topology.instances.end(),
+                      [&v](const serving::InstancePool& pool) { return pool.name == v.name; })
+      ->count;
 }
 
 PoolMeasurement pool(const View& v) {
@@ -51,7 +54,7 @@ auto pool_count(T PoolMeasurement::*member) {
 
 /// Of a pool that has nodes.
 Figure of_nodes(const View& v, const Figure& figure) {
-  return pool_config(v).nodes == 0 ? missing("the pool has no nodes") : figure;
+  return nodes(v) == 0 ? missing("the pool has no nodes") : figure;
 }
 
 const PathMeasurement& path(const View& v) {
@@ -90,9 +93,9 @@ Metrics pools_metrics() {
   Metrics rows = for_each(
       kPoolNames,
       {{"pools.*.nodes", kCount, kNeither, "tensor-parallel groups of the pool",
-        [](const View& v) { return count(pool_config(v).nodes); }},
+        [](const View& v) { return count(nodes(v)); }},
        {"pools.*.gpus", kCount, kNeither, "GPUs of all nodes of the pool",
-        [](const View& v) { return count(pool_config(v).nodes * v.config().cluster.parallel.tensor); }},
+        [](const View& v) { return count(nodes(v) * v.config().cluster.parallel.tensor); }},
        {"pools.*.busy_fraction", kShare, kHigher, "share of the nodes' time with a forward pass under way",
         [](const View& v) { return of_nodes(v, ratio(pool(v).busy_s, pool(v).capacity_s, kNoTime)); }},
        {"pools.*.iterations", kCount, kNeither, "forward passes of the pool's nodes",

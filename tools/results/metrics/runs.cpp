@@ -7,6 +7,7 @@
 
 #include "models/compression/functional.h"
 #include "planner/complexity.h"
+#include "planner/policy_words.h"
 #include "planner/quality_floor.h"
 #include "sim/cache/prompt_cache.h"
 #include "sim/serving/bottleneck.h"
@@ -104,12 +105,12 @@ std::vector<std::string> keys_of(const std::map<std::string, T>& map) {
 /// Those that simulations of the scenario measure.
 std::vector<std::string> possible_links(const scenario::Scenario& scenario) {
   const serving::ServingConfig& c = scenario.serving;
+  const serving::Topology topology = c.cluster.topology();
   std::vector<std::string> names;
-  if (c.cluster.pools) {
-    if (c.cluster.pools->local.nodes > 0) names.insert(names.end(), {"storage_to_local", "local_to_storage"});
-    if (c.cluster.pools->remote.nodes > 0) names.insert(names.end(), {"storage_to_remote", "remote_to_storage"});
-  } else {
-    names = {"host_to_gpu", "gpu_to_host"};
+  for (const serving::InstancePool& pool : topology.instances) {
+    if (pool.count == 0) continue;
+    names.push_back(fmt::format("{}_to_{}", topology.memory.name, pool.name));
+    names.push_back(fmt::format("{}_to_{}", pool.name, topology.memory.name));
   }
   if (!c.placement) return names;
   for (const cache::StoreTier& tier : cache::store_config(c).tiers) {
@@ -120,7 +121,7 @@ std::vector<std::string> possible_links(const scenario::Scenario& scenario) {
 }
 
 std::vector<std::string> possible_tiers(const scenario::Scenario& scenario) {
-  if (!scenario.serving.placement) return {scenario.serving.cluster.pools ? "storage" : "host"};
+  if (!scenario.serving.placement) return {std::string(scenario.serving.cluster.topology().memory.name)};
   std::vector<std::string> names;
   for (const cache::StoreTier& tier : cache::store_config(scenario.serving).tiers) names.push_back(tier.name);
   return names;
@@ -272,8 +273,7 @@ const Names kIntervals{"metric with an interval", [](const Outcome& o) { return 
 
 }  // namespace
 
-const Condition kPools{"with two pools",
-                       [](const scenario::Scenario& s) { return s.serving.cluster.pools.has_value(); }};
+const Condition kPools{"with two pools", planner::takes_paths};
 const Condition kPlaces{"where prompts are stored in tiers",
                         [](const scenario::Scenario& s) { return s.serving.placement.has_value(); }};
 const Condition kTokenises{"where the engine takes time to tokenise", [](const scenario::Scenario& s) {
