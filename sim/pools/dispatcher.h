@@ -14,8 +14,8 @@
 #include "models/schema/own_keys.h"
 #include "models/schema/registry.h"
 #include "sim/engine/time.h"
-#include "sim/pools/site.h"
 #include "sim/pools/pool_request.h"
+#include "sim/pools/site.h"
 #include "sim/pools/storage_network.h"
 #include "sim/serving/config.h"
 

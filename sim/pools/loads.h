@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "sim/engine/simulator.h"
-#include "sim/pools/site.h"
 #include "sim/pools/pool_request.h"
+#include "sim/pools/site.h"
 #include "sim/pools/storage_network.h"
 
 namespace kvsim::pools {

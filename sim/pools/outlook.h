@@ -12,9 +12,9 @@
 #include "sim/engine/row.h"
 #include "sim/engine/simulator.h"
 #include "sim/pools/dispatcher.h"
-#include "sim/pools/site.h"
 #include "sim/pools/reloads.h"
 #include "sim/pools/round_lengths.h"
+#include "sim/pools/site.h"
 #include "sim/pools/storage_network.h"
 #include "sim/pools/stored_prompts.h"
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "sim/serving/kv_holdings.h"
 #include "sim/pools/pool_request.h"
+#include "sim/serving/kv_holdings.h"
 #include "sim/serving/measurements.h"
 #include "sim/serving/request_log.h"
 
@@ -23,7 +23,8 @@ class PathLog {
 
   /// It has its path and nodes.
   void started(const PoolRequest& r) { sums(r).started += 1; }
-  /// `tokens` of its prompt are loaded to where it has memory; of the blocks that it shares, some are there or on their way.
+  /// `tokens` of its prompt are loaded to where it has memory; of the blocks that it shares, some are there or on their
+  /// way.
   void loads(const serving::Residence& kv, std::int64_t tokens, std::int64_t block_tokens) {
     serving::PrefixMeasurement& prefix = measured_.prefix;
     prefix.loaded_tokens += tokens;

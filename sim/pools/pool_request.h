@@ -70,18 +70,18 @@ struct PoolRequest {
   Site* remote = nullptr;
 
   std::vector<std::uint64_t> blocks;  ///< of its prompt, those that may be shared (whole blocks)
-  std::int64_t stored = 0;  ///< tokens of the prompt on the storage node when it was assigned
-  std::int64_t found = 0;   ///< these, or those in the node's memory if more: the rest is prefilled
+  std::int64_t stored = 0;            ///< tokens of the prompt on the storage node when it was assigned
+  std::int64_t found = 0;             ///< these, or those in the node's memory if more: the rest is prefilled
 
-  std::unique_ptr<HeldOnNodes> held;  ///< null: it waits
+  std::unique_ptr<HeldOnNodes> held;   ///< null: it waits
   const Site* preempted_at = nullptr;  ///< its latest KV was computed there and given up
   bool awaited = false;                ///< a step waits for what is loaded of it (schedule.blocking_loads)
-  bool local_ready = false;           ///< its full KV stays on the local node and is there
-  bool local_left = false;            ///< the local node has done its part
-  int remote_parts = 0;               ///< loads of the remote node before it can draft
-  int in_transit = 0;                 ///< transfers under way that end in a claim of its
-  bool counted = false;               ///< its prompt's KV has been available once
-  std::int64_t counted_tokens = 0;    ///< of its output, in the figures of its path
+  bool local_ready = false;            ///< its full KV stays on the local node and is there
+  bool local_left = false;             ///< the local node has done its part
+  int remote_parts = 0;                ///< loads of the remote node before it can draft
+  int in_transit = 0;                  ///< transfers under way that end in a claim of its
+  bool counted = false;                ///< its prompt's KV has been available once
+  std::int64_t counted_tokens = 0;     ///< of its output, in the figures of its path
 
   Round round = Round::none;
   bool drafts_here = false;  ///< of this round, on the local node

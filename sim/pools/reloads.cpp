@@ -171,7 +171,7 @@ bool Reloads::try_start(PoolRequest& r) {
   const std::int64_t before = local.memory().reserved();
   constexpr memory::KvForm kFull = memory::KvForm::full;
   if (!local.memory().hold_chain(r.held->reload.kv, r.held->chain, kFull, memory_.block_bytes(kFull),
-                                memory_.reload_private(r))) {
+                                 memory_.reload_private(r))) {
     return false;
   }
   r.held->reload.bytes = local.memory().reserved() - before;

@@ -10,8 +10,8 @@
 
 #include "sim/engine/simulator.h"
 #include "sim/pools/loads.h"
-#include "sim/pools/site.h"
 #include "sim/pools/pool_request.h"
+#include "sim/pools/site.h"
 #include "sim/pools/storage_network.h"
 
 namespace kvsim::pools {

@@ -11,7 +11,9 @@ Site::Site(const serving::InstanceEnvironment& environment, serving::Route& rout
     : changed_(changed),
       pool_(pool),
       index_(index),
-      instance_(environment, {node_name(pool, index), 0, environment.config.schedule.reserves_prompt(), network.kv_link(pool, index), &route},
+      instance_(environment,
+                {node_name(pool, index), 0, environment.config.schedule.reserves_prompt(), network.kv_link(pool, index),
+                 &route},
                 *serving::find_schedule_policy(environment.config.schedule.policy)) {
   touch();
 }

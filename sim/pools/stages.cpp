@@ -56,16 +56,15 @@ void TwoPools::find_on(Site& site, PoolRequest& r) {
     }
   }
   if (std::exchange(r.preempted_at, nullptr) != &site || r.found > 0) return;
-  r.found = geometry_.tokens_of_full_blocks(
-      site.memory().take_back(q.kv, geometry_.bytes_of_full_blocks(q.prefill_done)));
+  r.found =
+      geometry_.tokens_of_full_blocks(site.memory().take_back(q.kv, geometry_.bytes_of_full_blocks(q.prefill_done)));
 }
 
 void TwoPools::hold_on(Site& site, PoolRequest& r) {
   const bool local = r.local == &site;
   const memory::KvForm form = local ? memory_.local_form() : memory_.remote_form(r.path);
   const auto blocks = static_cast<std::int64_t>(r.held->chain.size());
-  const std::int64_t own =
-      local ? memory_.local_private(r, r.path, blocks) : memory_.remote_private(r, r.path, blocks);
+  const std::int64_t own = local ? memory_.local_private(r, r.path, blocks) : memory_.remote_private(r, r.path, blocks);
   serving::Residence& kv = local ? r.local_kv() : r.request->kv;
   KVSIM_ALWAYS(site.memory().hold_chain(kv, r.held->chain, form, memory_.block_bytes(form), own),
                "memory that was available could not be reserved");

@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "sim/pools/loads.h"
-#include "sim/pools/site.h"
 #include "sim/pools/pool_request.h"
+#include "sim/pools/site.h"
 #include "sim/pools/storage_network.h"
 #include "sim/serving/measurements.h"
 #include "sim/serving/prompt_store.h"

@@ -11,13 +11,13 @@
 #include "models/kernels/step_times.h"
 #include "sim/pools/dispatcher.h"
 #include "sim/pools/loads.h"
-#include "sim/pools/site.h"
 #include "sim/pools/outlook.h"
 #include "sim/pools/path_log.h"
 #include "sim/pools/path_queues.h"
 #include "sim/pools/pool_request.h"
 #include "sim/pools/reloads.h"
 #include "sim/pools/rounds.h"
+#include "sim/pools/site.h"
 #include "sim/pools/storage_network.h"
 #include "sim/pools/stored_prompts.h"
 #include "sim/serving/prompt_store.h"
@@ -34,7 +34,7 @@ class TwoPools final : public serving::ServingSystem,
  public:
   /// `prompts`: those of a placement; else null.
   explicit TwoPools(const serving::RunEnvironment& environment,
-                      std::unique_ptr<serving::PromptStore> prompts = nullptr);
+                    std::unique_ptr<serving::PromptStore> prompts = nullptr);
 
   [[nodiscard]] std::string submit(serving::Request& request, const models::RequestSpec& spec) override;
   [[nodiscard]] std::string_view path_of(const serving::Request& request) const override;

@@ -109,6 +109,10 @@ void add_schedule_rules(ObjectSchema<Written>& scenario) {
                                                         : "nobody is held back: give schedule.batch_wait.iterations";
   });
   scenario.unread({"schedule.preempted"}, [](const Written& s) {
+    const serving::ScheduleConfig& c = s.serving.schedule;
+    if (s.serving.cluster.pools && !c.engine && !c.reserves_prompt()) {
+      return "between pools requests have all of their memory from the beginning: give reserve: prompt";
+    }
     return s.serving.schedule.reserves_output() ? "with reserve: prompt_and_output nobody is preempted" : "";
   });
 }

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <optional>
 
+#include "sim/serving/instance_environment.h"
 #include "sim/serving/kv_demand.h"
 #include "sim/serving/kv_holdings.h"
 #include "sim/serving/measurements.h"
 #include "sim/serving/reloads.h"
-#include "sim/serving/instance_environment.h"
 #include "sim/serving/roster.h"
 #include "sim/serving/scheduling.h"
 

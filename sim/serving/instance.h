@@ -137,6 +137,7 @@ class Instance final : private StepLoopOwner,
   void apply_decoding();
   void apply_steadily();
   void apply_alone(const StepEntry& entry);
+  void count_for_nobody(const StepEntry& entry);
   void end(Request& r);
   void apply_once();
   void on_steady_step_ended() override;

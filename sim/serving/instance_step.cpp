@@ -124,8 +124,7 @@ void Instance::join_steady(Request& r) {
 
 /// What the rest leaves of the step's tokens; work too large for any step has one for itself.
 void Instance::batch_once() {
-  std::int64_t budget =
-      env_.config.schedule.max_batched_tokens - static_cast<std::int64_t>(loop_.pass().work.tokens());
+  std::int64_t budget = env_.config.schedule.max_batched_tokens - static_cast<std::int64_t>(loop_.pass().work.tokens());
   for (bool first = true; !once_.empty(); first = false) {
     StepEntry next = once_.front();
     const Request& r = *next.request;
@@ -232,11 +231,12 @@ void Instance::apply_steadily() {
     const auto end = std::find_if(alone, loop_.pass().entries.end(), [](const StepEntry& e) { return !e.decodes(); });
     for (Request* r : roster_.decoding()) {
       together += loop_.steady().decodes(*r) ? 1 : 0;
-      while (alone != end && !alone->stands()) ++alone;
+      for (; alone != end && !alone->stands(); ++alone) count_for_nobody(*alone);
       if (alone == end || alone->request != r) continue;  // a member, or ready since the step began
       log_.emitted_together(std::exchange(together, 0), gap);
       apply_alone(*alone++);
     }
+    for (; alone != end; ++alone) count_for_nobody(*alone);
   }
   log_.emitted_together(together, gap);
   outstanding_tokens_ -= loop_.steady().decoding();
@@ -246,6 +246,11 @@ void Instance::apply_steadily() {
   }
   std::sort(over_.begin(), over_.end(), [](const Request* a, const Request* b) { return a->admission < b->admission; });
   for (Request* r : over_) end(*r);
+}
+
+/// A draft was computed all the same whose request went on without it meanwhile.
+void Instance::count_for_nobody(const StepEntry& entry) {
+  computed_.draft_tokens += entry.work == Work::draft ? 1 : 0;
 }
 
 /// A step of a request that is not in step with the others.
@@ -304,6 +309,7 @@ void Instance::on_steady_step_begins() {
 void Instance::apply_decoding() {
   bool grew = false;
   for (const StepEntry& e : loop_.pass().entries) {
+    if (!e.stands()) count_for_nobody(e);
     if (e.prefills() || !e.stands()) continue;
     if (e.work == Work::decode) {
       apply_decoded(*e.request, e.proposed);

@@ -120,9 +120,7 @@ class KvHoldings {
   /// The blocks that the request was loading have arrived, for all who refer to them.
   void loaded(Residence& r);
   /// All of its chain is there; or all but what it loads itself.
-  [[nodiscard]] bool complete(const Residence& r) const {
-    return !r.findable_ || gpu_.complete(r.findable_->chain_);
-  }
+  [[nodiscard]] bool complete(const Residence& r) const { return !r.findable_ || gpu_.complete(r.findable_->chain_); }
   [[nodiscard]] bool complete_but_own(const Residence& r) const {
     return !r.findable_ || gpu_.complete_but_own(r.findable_->chain_);
   }

@@ -9,9 +9,9 @@
 #include "sim/engine/statistics.h"
 #include "sim/machine/gpu_group.h"
 #include "sim/serving/fetched_steps.h"
+#include "sim/serving/instance_environment.h"
 #include "sim/serving/kv_demand.h"
 #include "sim/serving/kv_holdings.h"
-#include "sim/serving/instance_environment.h"
 #include "sim/serving/roster.h"
 #include "sim/transport/link.h"
 
@@ -63,8 +63,8 @@ class LoadOwner {
 class FirstLoads {
  public:
   /// All of it outlives this.
-  FirstLoads(const InstanceEnvironment& environment, transport::Link& from_host, machine::GpuGroup& gpus, MemoryUse& use,
-             LoadOwner& owner)
+  FirstLoads(const InstanceEnvironment& environment, transport::Link& from_host, machine::GpuGroup& gpus,
+             MemoryUse& use, LoadOwner& owner)
       : env_(environment), from_host_(from_host), gpus_(gpus), use_(use), owner_(owner) {}
 
   /// From host memory, for a request that has been admitted.

@@ -11,8 +11,8 @@
 #include "sim/engine/time.h"
 #include "sim/serving/draft_lengths/draft_lengths.h"
 #include "sim/serving/draft_lengths/drafting.h"
-#include "sim/serving/measurements.h"
 #include "sim/serving/instance_environment.h"
+#include "sim/serving/measurements.h"
 #include "sim/serving/request.h"
 
 namespace kvsim::serving {

@@ -7,9 +7,9 @@
 #include <span>
 
 #include "sim/serving/full_kv_source.h"
+#include "sim/serving/instance_environment.h"
 #include "sim/serving/kv_holdings.h"
 #include "sim/serving/kv_transfers.h"
-#include "sim/serving/instance_environment.h"
 #include "sim/serving/roster.h"
 #include "sim/serving/schedule_policy.h"
 #include "sim/serving/scheduling.h"

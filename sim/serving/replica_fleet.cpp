@@ -31,13 +31,13 @@ class ReplicaFleet final : public ServingSystem {
             acceptance_of(config_, std::max(draft_limit(config_.decode), config_.decode.draft_lengths.maximum))),
         drafting_(config_, decode_),
         router_(routing::find_router(config_.cluster.router)->make(config_.cluster.router_keys)) {
-    const InstanceEnvironment shared{{environment.simulator, config_, decode_, geometry_, timer_, step_times_, drafting_,
-                                     environment.measured, environment.trace, environment.gpus(timer_)},
-                                    acceptance_,
-                                    environment.fabric,
-                                    {environment.requests, environment.on_finished, environment.on_released},
-                                    *prompts_,
-                                    config_.schedule.prefix_caching ? environment.prefix_block_tokens : 0};
+    const InstanceEnvironment shared{{environment.simulator, config_, decode_, geometry_, timer_, step_times_,
+                                      drafting_, environment.measured, environment.trace, environment.gpus(timer_)},
+                                     acceptance_,
+                                     environment.fabric,
+                                     {environment.requests, environment.on_finished, environment.on_released},
+                                     *prompts_,
+                                     config_.schedule.prefix_caching ? environment.prefix_block_tokens : 0};
     const SchedulePolicyEntry& schedule = *find_schedule_policy(config_.schedule.policy);
     for (std::int64_t i = 0; i < config_.cluster.replicas; ++i) {
       const InstanceSpec spec{.name = fmt::format("replica {}", i),

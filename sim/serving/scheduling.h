@@ -8,8 +8,8 @@
 
 #include "sim/engine/ordered_queue.h"
 #include "sim/machine/gpu_group.h"
-#include "sim/serving/kv_holdings.h"
 #include "sim/serving/instance_environment.h"
+#include "sim/serving/kv_holdings.h"
 #include "sim/serving/roster.h"
 #include "sim/serving/schedule_policy.h"
 #include "sim/transport/link.h"

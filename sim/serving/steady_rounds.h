@@ -23,8 +23,8 @@ namespace kvsim::serving {
 class SteadyRounds {
  public:
   /// All of it outlives this.
-  SteadyRounds(const InstanceEnvironment& environment, const Roster& roster, SteadyBatch& steady, Scheduling& scheduling,
-               const Rounds& rounds, const StepParts& parts, bool verified_here)
+  SteadyRounds(const InstanceEnvironment& environment, const Roster& roster, SteadyBatch& steady,
+               Scheduling& scheduling, const Rounds& rounds, const StepParts& parts, bool verified_here)
       : env_(environment),
         roster_(roster),
         steady_(steady),

@@ -153,39 +153,10 @@ INSTANTIATE_TEST_SUITE_P(
             "SlackOfReloads",
             {"schedule.arrival_slack=0"},
             not_with_pools("schedule.arrival_slack", "belongs to the staggered schedule of replicas: remove this key")},
-        Refusal{"AnEngine",
-                {"schedule.engine=vllm"},
-                not_with_pools("schedule.engine",
-                               "what an engine does is known of replicas: give schedule.max_batched_tokens, block_size "
-                               "and asynchronous")},
         Refusal{
-            "LooksAtNewRequests",
-            {"schedule.receive_interval=2"},
-            not_with_pools("schedule.receive_interval", "nodes of pools see new requests at once: remove this key")},
-        Refusal{"RequestsHeldBack",
-                {"schedule.batch_wait={iterations: 2}"},
-                not_with_pools("schedule.batch_wait", "nodes of pools hold nobody back: remove this key")},
-        Refusal{"Unplaced",
-                {"schedule.unplaced=waits"},
-                not_with_pools("schedule.unplaced", "belongs to the staggered schedule of replicas: remove this key")},
-        Refusal{"BlockingLoads",
-                {"schedule.blocking_loads=true"},
-                not_with_pools("schedule.blocking_loads", "nodes of pools load beside decoding: remove this key")},
-        Refusal{"PrefixCaching",
-                {"schedule.prefix_caching=true"},
-                not_with_pools("schedule.prefix_caching",
-                               "nodes of pools find prefixes in their memory anyway: remove this key")},
-        Refusal{"PromptsBeforeDecoding",
-                {"schedule.prefill_order=prefill_first"},
-                not_with_pools("schedule.prefill_order",
-                               "nodes of pools compute prompts beside decoding: remove this "
-                               "key")},
-        Refusal{"ReservedOutputs",
-                {"schedule.reserve=prompt_and_output"},
-                not_with_pools("schedule.reserve", "nodes of pools reserve prompts: remove this key")},
-        Refusal{"KvOfPreemptedRequests",
-                {"schedule.preempted=cached"},
-                not_with_pools("schedule.preempted", "nodes of pools preempt nobody: remove this key")}));
+            "Unplaced",
+            {"schedule.unplaced=waits"},
+            not_with_pools("schedule.unplaced", "belongs to the staggered schedule of replicas: remove this key")}));
 
 INSTANTIATE_TEST_SUITE_P(
     Wholes, PoolsRefuse,
