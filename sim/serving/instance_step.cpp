@@ -1,4 +1,6 @@
 // The iteration loop of an instance: plan, batch, time, apply.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <span>
