@@ -162,7 +162,7 @@ class RequestMemory {
   [[nodiscard]] bool decompresses() const {
     return decode_.verifies && config_.decode.compressor.kind != models::CompressionKind::token_dropping;
   }
-  /// Of a prompt and so many tokens after it without drafts, in the form in which steps of this policy read it.
+  /// Memory of a prompt and `output` tokens after it without drafts, in the form in which steps of this policy read it.
   [[nodiscard]] std::int64_t compressed_private(const PoolRequest& r, std::int64_t blocks, std::int64_t output,
                                                 std::int64_t room) const;
   /// Tokens of its output that its memory has room for: where memory grows with tokens, those that are out.

@@ -49,7 +49,7 @@ class Rounds {
   /// It goes on without rounds, or has finished: what is under way of one is nobody's.
   void end(PoolRequest& r);
 
-  // What sites did.
+  // Called when a site has done something.
   /// The round's drafts, all of them.
   void drafted(PoolRequest& r);
   void verified(PoolRequest& r);

@@ -35,16 +35,16 @@ class Site {
   /// Adds what was measured, beside that to `measured`, to which `pool` belongs: one of so many sites.
   void finish_measuring(serving::PoolMeasurement& pool, std::int64_t sites);
 
-  // Who is here, assigned for good and not finished; and who is verified here with its full KV read anew each round.
+  // Requests that are here, assigned for good and not finished; and those verified here with full KV read anew each
+  // round.
   [[nodiscard]] std::int64_t requests() const { return requests_; }
   [[nodiscard]] std::int64_t stateless() const { return stateless_; }
-  /// Of these, requests that the instance has not seen yet.
+  /// Requests among these that the instance has not seen yet.
   [[nodiscard]] std::int64_t requests_waiting() const { return instance_.requests().waiting(); }
   void count_requests(std::int64_t change);
   void count_stateless(std::int64_t change);
 
-  /// What speaks for or against it as a place for a request may have changed: it is put into `changed`, once until it
-  /// is looked_at().
+  /// Puts the site into `changed`, once until it is looked_at(): its merits as a place for a request may have changed.
   void touch() {
     if (!std::exchange(touched_, true)) changed_.push_back(this);
   }

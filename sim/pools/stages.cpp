@@ -42,7 +42,7 @@ void TwoPools::on_assigned(PoolRequest& r, const Assignment& assignment) {
   }
 }
 
-/// What the site's own memory has of a prompt that is decoded there, beyond what is stored.
+/// Looks in the site's own memory for KV of a prompt that is decoded there, beyond what is stored.
 void TwoPools::find_on(Site& site, PoolRequest& r) {
   serving::Request& q = *r.request;
   if (config_.schedule.prefix_caching && memory_.block_tokens() > 0) {
@@ -54,6 +54,7 @@ void TwoPools::find_on(Site& site, PoolRequest& r) {
       r.held->chain_tokens = there * memory_.block_tokens();
       r.found = std::max(r.found, r.held->chain_tokens);
     }
+    if (!r.counted) serving::KvHoldings::note_found(q.kv, there * memory_.block_tokens());
   }
   if (std::exchange(r.preempted_at, nullptr) != &site || r.found > 0) return;
   r.found =
@@ -182,7 +183,8 @@ void TwoPools::on_stored(PoolRequest& r) {
 }
 
 Site& TwoPools::site_of(PoolRequest& r, const serving::Instance& instance) {
-  return r.local != nullptr && &r.local->instance() == &instance ? *r.local : *r.remote;
+  const bool local = r.remote == nullptr || (r.local != nullptr && &r.local->instance() == &instance);
+  return local ? *r.local : *r.remote;
 }
 
 void TwoPools::on_done(serving::Instance&, serving::Request& q, Work work) {

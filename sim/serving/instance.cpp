@@ -218,18 +218,17 @@ std::int64_t Instance::compressed(const Request& r) const {
   return demand_.holds_part(r) && env_.decode.reads_compressed ? r.context() : 0;
 }
 
-/// By its next token.
+/// Memory for its next token. False where the request itself was preempted for it.
 bool Instance::grow_held(Request& r) {
-  if (own_) return resize_held(r, demand_.decoding(r));
-  return !grows_ || resize_held(r, std::max(demand_.decoding(r), r.kv.held()));
+  if (!grows(r)) return true;
+  return resize_held(r, own_ ? demand_.decoding(r) : std::max(demand_.decoding(r), r.kv.held()));
 }
 
 /// The request that is preempted first. One whose drafts are verified elsewhere, or were, keeps its memory.
 Request& Instance::newest() const {
   if (own_) return roster_.newest();
   const std::vector<Request*>& decoding = roster_.decoding();
-  return **std::find_if(decoding.rbegin(), decoding.rend(),
-                        [this](const Request* r) { return !env_.decode.verifies || r->resident; });
+  return **std::find_if(decoding.rbegin(), decoding.rend(), [this](const Request* r) { return grows(*r); });
 }
 
 bool Instance::resize_held(Request& r, std::int64_t bytes) {

@@ -1,7 +1,7 @@
 // An instance: one engine with its group of GPUs, its memory, its link to where more KV is kept, and the step loop. It
-// is the same wherever it stands: what is computed is the decode policy's decision, when is the schedule policy's, and
-// what becomes of a request afterwards is its route's. Stages of a request's life with state of their own are parts of
-// it: admission, transfers, assemblies, rounds, reloads.
+// is the same wherever it stands. The decode policy decides what is computed, the schedule policy when, and the route
+// where a request goes afterwards. Stages of a request's life with state of their own are parts of an instance:
+// admission, transfers, assemblies, rounds, reloads.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@
 
 namespace kvsim::serving {
 
-/// What tells one instance of a system from another.
+/// An instance among others of a system.
 struct InstanceSpec {
   std::string name;
   std::int64_t host_bytes = 0;  ///< memory beside the GPUs, of its own
@@ -162,6 +162,8 @@ class Instance final : private StepLoopOwner,
   void on_finished(Instance&, Request& r) override;
   void become_ready(Request& r);
   void emit_directly(Request& r);
+  /// The request's memory grows with its tokens.
+  [[nodiscard]] bool grows(const Request& r) const { return own_ || (grows_ && (!env_.decode.verifies || r.resident)); }
   bool grow_held(Request& r);
   [[nodiscard]] Request& newest() const;
   bool resize_held(Request& r, std::int64_t bytes);

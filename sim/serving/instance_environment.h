@@ -1,4 +1,4 @@
-// What all groups of GPUs of a system share, be they replicas or nodes of pools; and what replicas share beside that.
+// The environment of instances: what all instances of a system share, and what their step loops need of it.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,7 @@ struct GroupEnvironment {
   machine::GpuGroup::Environment gpus;
 };
 
-/// All of it outlives the replicas.
+/// All of it outlives the instances.
 struct InstanceEnvironment : GroupEnvironment {
   const models::AcceptanceModel& acceptance;
   transport::Fabric& fabric;

@@ -98,10 +98,8 @@ bool Instance::batch_steadily() {
     }
   };
   std::int64_t growth = loop_.steady().growth();
-  each_other([&](const Request& r) {
-    const bool takes = own_ || (grows_ && demand_.decodes_directly(r));
-    growth += takes ? std::max<std::int64_t>(demand_.decoding(r) - r.kv.held(), 0) : 0;
-  });
+  each_other(
+      [&](const Request& r) { growth += grows(r) ? std::max<std::int64_t>(demand_.decoding(r) - r.kv.held(), 0) : 0; });
   if (growth > memory_.available()) {
     for (Request* r : decoding) loop_.steady().leave(*r);
     return false;

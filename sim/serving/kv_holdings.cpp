@@ -108,8 +108,8 @@ void KvHoldings::loaded(Residence& r) {
 void KvHoldings::leave_blocks(Residence& r) {
   if (!r.findable_) return;
   FindableKv& own = *r.findable_;
-  gpu_.release(own.chain_);
   gpu_.unrefer(own.referred_);
+  gpu_.release(own.chain_);  // the chain comes first, and goes last: prefixes stay longer than what follows them
   own.referred_.clear();
   own.told_ = 0;
   r.held_ -= own.shared_;
