@@ -104,6 +104,7 @@ struct DispatcherEntry {
   std::string_view description;
   int place = schema::kListedLast;  ///< in lists
   bool needs_weights = false;       ///< DispatchConfig::weights
+  bool places_reloads = false;      ///< Dispatcher::reload_start(), which schedule policies other than fcfs do not ask
   schema::KeyFragment keys{};       ///< that it reads in DispatchConfig::own
   std::unique_ptr<Dispatcher> (*make)(const serving::ServingConfig& config,
                                       std::span<const models::Path> paths) = nullptr;

@@ -29,11 +29,8 @@ enum class Round : std::uint8_t {
   verifying  ///< in the local node's forward pass or its queue, or the verdict is on its way back
 };
 
-/// The full KV for a stateless request's next verification.
+/// The full KV for a stateless request's next verification; how far it is, DraftRound::reload says.
 struct ReloadWish {
-  enum class State : std::uint8_t { none, wished, in_flight, arrived };
-
-  State state = State::none;
   serving::Residence kv;
   std::int64_t bytes = 0;    ///< memory reserved for it
   engine::EventHandle look;  ///< in flight: whether its last layers are in time is looked at then
@@ -57,7 +54,6 @@ struct HeldOnNodes {
   ReloadWish reload;
   RestOfKv rest;
   engine::SimTime begun;  ///< this round
-  engine::SimTime due;    ///< when this round's drafts are expected on the local node
 };
 
 /// What only assigned requests have lies apart: many may wait at once.
@@ -84,9 +80,8 @@ struct PoolRequest {
   std::int64_t counted_tokens = 0;     ///< of its output, in the figures of its path
 
   Round round = Round::none;
-  bool drafts_here = false;  ///< of this round, on the local node
-  bool loaded = false;       ///< has begun to draft
-  bool left = false;         ///< holds nothing any more
+  bool loaded = false;  ///< has begun to draft
+  bool left = false;    ///< holds nothing any more
 
   [[nodiscard]] const models::PathTraits& traits() const { return models::traits(path); }
   /// Memory that it holds on its local node for good: what it decodes on, or what its drafts are verified against. On a

@@ -9,6 +9,7 @@ namespace kvsim::pools {
 
 using engine::Callback;
 using engine::SimTime;
+using serving::Reload;
 
 namespace {
 
@@ -57,19 +58,16 @@ void Reloads::leave(PoolRequest& r) {
 }
 
 void Reloads::wish(PoolRequest& r, std::optional<SimTime> from) {
-  r.held->reload.state = ReloadWish::State::wished;
-  of(*r.local).due.push_back({&r, r.request->id, memory_.full_transfer(r.request->context()), from, r.held->due});
+  r.request->round.reload = Reload::wished;
+  of(*r.local).due.push_back(
+      {&r, r.request->id, memory_.full_transfer(r.request->context()), from, r.request->round.due});
   start(*r.local);
 }
 
 void Reloads::withdraw(PoolRequest& r) {
-  if (r.held->reload.state == ReloadWish::State::none) return;
-  if (r.held->reload.state == ReloadWish::State::wished) {
-    forget(of(*r.local), r);
-  } else {
-    loads_.drop(r, *r.local, Claim::reload);
-  }
-  r.held->reload.state = ReloadWish::State::none;
+  const Reload state = std::exchange(r.request->round.reload, Reload::none);
+  if (state == Reload::none) return;
+  state == Reload::wished ? forget(of(*r.local), r) : loads_.drop(r, *r.local, Claim::reload);
 }
 
 void Reloads::released(PoolRequest& r) {
@@ -82,7 +80,7 @@ double Reloads::length_s(const PoolRequest& r, const Site& local) const {
 
 std::optional<SimTime> Reloads::in_time_from(const PoolRequest& r) const {
   if (config_.schedule.arrival != serving::ReloadArrival::layerwise) return std::nullopt;
-  if (r.held->reload.state != ReloadWish::State::in_flight) return std::nullopt;
+  if (r.request->round.reload != Reload::in_flight) return std::nullopt;
   const std::optional<Loads::Coming> coming = loads_.coming(r);
   if (!coming) return std::nullopt;
   const double pass_s = r.local->gpus().iteration_s();
@@ -96,8 +94,11 @@ void Reloads::forget(NodeReloads& node, const PoolRequest& r) {
 }
 
 std::int64_t Reloads::late(const Site& local) const {
-  const std::vector<Due>& due = of(local).due;
-  return std::count_if(due.begin(), due.end(), [](const Due& d) { return d.drafts_wait; });
+  const std::vector<PoolRequest*>& all = of(local).stateless;
+  return std::count_if(all.begin(), all.end(), [](const PoolRequest* r) {
+    const serving::DraftRound& round = r->request->round;
+    return r->round == Round::sent && !round.away && round.reload <= Reload::wished;
+  });
 }
 
 /// `read` and `backlog_s`: of its node's link.
@@ -143,12 +144,7 @@ void Reloads::start(Site& local) {
       node.timer = simulator_.schedule_at(soonest, Callback::to<&Reloads::on_timer>(this, local.index()));
       return;
     }
-    // While somebody's turn for memory is overdue, one reload at a time.
-    if (turns_ && node.bytes > 0) return;
-    if (!try_start(*first->request)) {
-      node.starved = true;
-      return;
-    }
+    if (!start_now(*first->request)) return;
   }
 }
 
@@ -156,7 +152,7 @@ void Reloads::drafts_wait(const PoolRequest& r) {
   std::vector<Due>& all = of(*r.local).due;
   const auto mine = std::find_if(all.begin(), all.end(), [&r](const Due& due) { return due.request == &r; });
   if (mine == all.end()) return;
-  mine->due = r.held->due;
+  mine->due = r.request->round.due;
   mine->drafts_wait = true;
   start(*r.local);
 }
@@ -165,19 +161,22 @@ void Reloads::on_timer(std::uint64_t node) {
   start(*nodes_[node].node);
 }
 
-bool Reloads::try_start(PoolRequest& r) {
+bool Reloads::start_now(PoolRequest& r) {
   Site& local = *r.local;
   NodeReloads& node = of(local);
+  if (turns_ && node.bytes > 0) return false;
   const std::int64_t before = local.memory().reserved();
   constexpr memory::KvForm kFull = memory::KvForm::full;
   if (!local.memory().hold_chain(r.held->reload.kv, r.held->chain, kFull, memory_.block_bytes(kFull),
                                  memory_.reload_private(r))) {
+    node.starved = true;
     return false;
   }
   r.held->reload.bytes = local.memory().reserved() - before;
   node.bytes += r.held->reload.bytes;
   forget(node, r);
-  r.held->reload.state = ReloadWish::State::in_flight;
+  forget(node, r);
+  r.request->round.reload = Reload::in_flight;
   const std::int64_t tokens =
       r.request->context() - r.held->chain_tokens + r.held->reload.kv.missing() * memory_.block_tokens();
   loads_.load(r, local, Claim::reload, memory_.full_transfer(tokens), "reload");

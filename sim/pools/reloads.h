@@ -27,14 +27,16 @@ class Reloads {
   void drafts(PoolRequest& r);
   void leave(PoolRequest& r);
 
-  /// For the round that begins now, whose drafts are expected at HeldOnNodes::due; from when on, if not just in time.
+  /// For the round that begins now, whose drafts are expected at DraftRound::due; from when on, if not just in time.
   void wish(PoolRequest& r, std::optional<engine::SimTime> from);
   /// It is not wanted any more, or has been used.
   void withdraw(PoolRequest& r);
-  /// Its drafts wait on the local node (PoolRequest::drafts_here), and if its reload has not begun, for that.
+  /// Its drafts wait on the local node, and if its reload has not begun, for that.
   void drafts_wait(const PoolRequest& r);
   /// Those whose time has come, in the order in which their drafts are due, as far as the link and the memory allow.
   void start(Site& local);
+  /// At once, where the memory allows it and, while turns are taken, no other has any.
+  bool start_now(PoolRequest& r);
   /// Memory of a claim was released.
   void released(PoolRequest& r);
 
@@ -68,7 +70,7 @@ class Reloads {
     std::uint64_t id;
     std::int64_t bytes;                   // of the whole reload over the link
     std::optional<engine::SimTime> from;  // the dispatcher's wish; none: just in time
-    engine::SimTime due;                  // HeldOnNodes::due
+    engine::SimTime due;                  // DraftRound::due
     bool drafts_wait = false;
   };
   struct NodeReloads {
@@ -87,7 +89,6 @@ class Reloads {
   [[nodiscard]] const NodeReloads& of(const Site& local) const { return nodes_[local.index()]; }
   [[nodiscard]] engine::SimTime start_of(const Due& due, const StorageNetwork::ReadTime& read, double backlog_s) const;
   static void forget(NodeReloads& node, const PoolRequest& r);
-  bool try_start(PoolRequest& r);
   void on_timer(std::uint64_t node);
 
   engine::Simulator& simulator_;

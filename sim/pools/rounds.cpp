@@ -6,7 +6,27 @@
 
 namespace kvsim::pools {
 
+namespace {
+
+/// Else a request is verified as soon as it can be, and its full KV is read just in time for that.
+bool by_schedule(const serving::ServingConfig& config) {
+  return config.schedule.policy != "fcfs" && serving::find_decode_policy(config.decode.policy)->verifies;
+}
+
+}  // namespace
+
 using engine::Callback;
+
+Rounds::Rounds(const RoundParts& parts, const serving::InstanceEnvironment& environment, std::span<Site> local,
+               const StorageNetwork& network)
+    : parts_(parts), guests_(by_schedule(parts.config) ? local.size() : 0) {
+  if (!by_schedule(parts.config)) return;
+  const auto& policy = *serving::find_schedule_policy(parts.config.schedule.policy);
+  for (Site& site : local) {
+    guests_.add(environment, policy, site, network.kv_link(Pool::local, site.index()).to_gpu,
+                parts.lengths.tokens_per_step(), static_cast<GuestsOwner&>(*this));
+  }
+}
 
 void Rounds::start(PoolRequest& r) {
   parts_.lengths.join(r);
@@ -18,19 +38,37 @@ void Rounds::begin(PoolRequest& r) {
   q.round.drafted = 0;
   parts_.lengths.begin(r);
   q.round.late = false;
-  r.drafts_here = false;
   r.round = Round::drafting;
-  const double steps = static_cast<double>(q.round.target) / parts_.lengths.tokens_per_step();
-  const double drafting_s = steps * r.remote->gpus().iteration_s() + message_s();
   r.held->begun = parts_.simulator.now();
-  r.held->due = r.held->begun + engine::from_seconds(drafting_s);
+  expect_drafts(r, message_s());
   q.direct = q.resident = false;
   r.remote->instance().begin(q, serving::Phase::decoding);
-  if (r.stateless()) parts_.reloads.wish(r, parts_.dispatcher.reload_start(r, r.held->due, parts_.view));
+  if (guests_of(r)) {
+    join_guests(r);
+  } else if (r.stateless()) {
+    parts_.reloads.wish(r, parts_.dispatcher.reload_start(r, q.round.due, parts_.view));
+  }
+}
+
+/// When they were drafted, and so long after that.
+void Rounds::expect_drafts(PoolRequest& r, double after_s) {
+  serving::DraftRound& round = r.request->round;
+  const double steps = static_cast<double>(round.target) / parts_.lengths.tokens_per_step();
+  const double drafting_s = steps * r.remote->gpus().iteration_s() + after_s;
+  round.away = true;
+  round.due = parts_.simulator.now() + engine::from_seconds(drafting_s);
+}
+
+/// Full KV that stays is no guest's before it is there.
+void Rounds::join_guests(PoolRequest& r) {
+  serving::DraftRound& round = r.request->round;
+  round.kept = r.traits().cached && r.local_ready;
+  if ((round.kept || r.stateless()) && !guests_of(r)->has(*r.request)) guests_of(r)->join(*r.request);
 }
 
 void Rounds::end(PoolRequest& r) {
   if (r.round == Round::drafting) r.remote->instance().stop(*r.request);
+  if (r.round != Round::none && guests_of(r)) guests_of(r)->leave(*r.request);
   r.round = Round::none;
   parts_.simulator.cancel(r.held->reload.look);
   parts_.lengths.leave(r);
@@ -45,8 +83,13 @@ void Rounds::drafted(PoolRequest& r) {
 void Rounds::on_drafts_here(std::uint64_t id) {
   PoolRequest* r = parts_.requests.find(id);
   if (r == nullptr || r->round != Round::sent) return;  // it went on alone meanwhile
-  r->drafts_here = true;
-  r->held->due = std::min(r->held->due, parts_.simulator.now());
+  serving::DraftRound& round = r->request->round;
+  round.away = false;
+  round.due = std::min(round.due, parts_.simulator.now());
+  if (Guests* guests = guests_of(*r)) {
+    round.length.limit = round.drafted;
+    return guests->drafted(*r->request);
+  }
   verify_if_ready(*r);
   if (r->round != Round::sent) return;
   r->request->round.late = true;
@@ -54,13 +97,47 @@ void Rounds::on_drafts_here(std::uint64_t id) {
 }
 
 void Rounds::verify_if_ready(PoolRequest& r) {
-  if (r.round != Round::sent || !r.drafts_here) return;
-  const bool there = full_kv_there(r);
-  if (!there && !in_time(r)) return;
+  if (r.round != Round::none && guests_of(r)) {
+    join_guests(r);
+    return guests_of(r)->look();
+  }
+  if (r.round != Round::sent || r.request->round.away) return;
+  if (full_kv_there(r) || in_time(r)) verify(r);
+}
+
+void Rounds::verify(PoolRequest& r) {
   r.round = Round::verifying;
   parts_.simulator.cancel(r.held->reload.look);
   serving::Instance& local = r.local->instance();
-  there ? local.once(*r.request, serving::Work::verify) : local.verify_as_it_arrives(*r.request);
+  full_kv_there(r) ? local.once(*r.request, serving::Work::verify) : local.verify_as_it_arrives(*r.request);
+}
+
+void Rounds::reloaded(PoolRequest& r) {
+  r.request->round.reload = serving::Reload::arrived;
+  r.local->instance().arrived(*r.request);
+  guests_of(r) ? guests_of(r)->kv_arrived(*r.request) : verify_if_ready(r);
+}
+
+void Rounds::room_changed(const Site& local) {
+  if (!guests_.made().empty()) guests_.made()[local.index()].look();
+}
+
+bool Rounds::arrives_in_time(const serving::Request& q) const {
+  const std::optional<engine::SimTime> from = parts_.reloads.in_time_from(*parts_.requests.find(q.id));
+  return from && *from <= parts_.simulator.now();
+}
+
+bool Rounds::start_reload(const serving::Request& q) {
+  return parts_.reloads.start_now(*parts_.requests.find(q.id));
+}
+
+std::int64_t Rounds::reload_bytes(const serving::Request& q) const {
+  return parts_.memory.reload_private(*parts_.requests.find(q.id));
+}
+
+void Rounds::verify(const serving::Request& q) {
+  PoolRequest& r = *parts_.requests.find(q.id);
+  if (r.round == Round::sent) verify(r);
 }
 
 /// Its last layers are. If they will be, it is looked at again then: what is expected of a shared link changes.
@@ -97,6 +174,10 @@ void Rounds::verified(PoolRequest& r) {
     if (!done) parts_.stored.write_back(r, *r.local, emitted);
   }
   if (done) parts_.owner.on_finished(r);
+  if (Guests* guests = guests_of(r)) {
+    expect_drafts(r, 2 * message_s());
+    done ? guests->leave(*r.request) : guests->verified(*r.request);
+  }
   parts_.simulator.schedule_in(engine::from_seconds(message_s()),
                                Callback::to<&Rounds::on_verdict>(this, r.request->id));
 }

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "models/acceptance/acceptance.h"
+#include "sim/engine/row.h"
 #include "sim/engine/simulator.h"
 #include "sim/pools/dispatcher.h"
+#include "sim/pools/guests.h"
 #include "sim/pools/path_log.h"
 #include "sim/pools/pool_request.h"
 #include "sim/pools/reloads.h"
@@ -34,14 +37,16 @@ struct RoundParts {
   Dispatcher& dispatcher;
   const PoolsView& view;
   Reloads& reloads;
+  const RequestMemory& memory;
   RoundLengths& lengths;
   PathLog& log;
   RoundsOwner& owner;
 };
 
-class Rounds {
+class Rounds final : private GuestsOwner {
  public:
-  explicit Rounds(const RoundParts& parts) : parts_(parts) {}
+  Rounds(const RoundParts& parts, const serving::InstanceEnvironment& environment, std::span<Site> local,
+         const StorageNetwork& network);
 
   /// It drafts from now on.
   void start(PoolRequest& r);
@@ -55,6 +60,10 @@ class Rounds {
   void verified(PoolRequest& r);
   /// Full KV that its verification may have waited for is on the local node, or nearer.
   void verify_if_ready(PoolRequest& r);
+  /// Its reload has arrived.
+  void reloaded(PoolRequest& r);
+  /// Memory of a local node fell free.
+  void room_changed(const Site& local);
 
   /// A verification's outcome, in the request and the measurements; returns the tokens that became final.
   std::int64_t settle(PoolRequest& r);
@@ -63,13 +72,26 @@ class Rounds {
   void on_drafts_here(std::uint64_t id);
   void on_look(std::uint64_t id);
   void on_verdict(std::uint64_t id);
+  /// Who decides when it is verified; null: it is as soon as it can be.
+  [[nodiscard]] Guests* guests_of(const PoolRequest& r) const {
+    return guests_.made().empty() ? nullptr : &guests_.made()[r.local->index()];
+  }
+  void expect_drafts(PoolRequest& r, double after_s);
+  void join_guests(PoolRequest& r);
+  void verify(PoolRequest& r);
+  // Of guests.
+  [[nodiscard]] bool arrives_in_time(const serving::Request& q) const override;
+  [[nodiscard]] bool start_reload(const serving::Request& q) override;
+  [[nodiscard]] std::int64_t reload_bytes(const serving::Request& q) const override;
+  void verify(const serving::Request& q) override;
   [[nodiscard]] bool in_time(PoolRequest& r);
   [[nodiscard]] static bool full_kv_there(const PoolRequest& r) {
-    return r.traits().cached ? r.local_ready : r.held->reload.state == ReloadWish::State::arrived;
+    return r.traits().cached ? r.local_ready : r.request->round.reload == serving::Reload::arrived;
   }
   [[nodiscard]] double message_s() const { return parts_.config.cluster.pools->message_latency_s; }
 
   RoundParts parts_;
+  engine::Row<Guests> guests_;  // of local nodes, where a schedule policy decides when requests are verified
 };
 
 }  // namespace kvsim::pools

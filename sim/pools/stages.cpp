@@ -115,9 +115,7 @@ void TwoPools::on_loaded(PoolRequest& r, Claim claim, bool wanted) {
         on_remote_complete(r);
         break;
       case Claim::reload:
-        r.held->reload.state = ReloadWish::State::arrived;
-        r.local->instance().arrived(*r.request);
-        rounds_.verify_if_ready(r);
+        rounds_.reloaded(r);
         reloads_.changed(*r.local);
         settle_soon();
         break;
@@ -128,7 +126,10 @@ void TwoPools::on_loaded(PoolRequest& r, Claim claim, bool wanted) {
 
 void TwoPools::on_released(PoolRequest& r, Claim claim, Site& node) {
   if (claim == Claim::reload) reloads_.released(r);
-  if (node.pool() == Pool::local) reloads_.changed(node);
+  if (node.pool() == Pool::local) {
+    reloads_.changed(node);
+    rounds_.room_changed(node);
+  }
   settle_soon();
 }
 

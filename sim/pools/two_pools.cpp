@@ -65,7 +65,8 @@ TwoPools::TwoPools(const serving::RunEnvironment& environment, std::unique_ptr<s
       outlook_({environment.simulator, config_, paths_, sites_, memory_, network_, *stored_, reloads_, lengths_,
                 *dispatcher_, changed_sites_}),
       rounds_({environment.simulator, config_, acceptance_, requests_, *stored_, *dispatcher_, outlook_, reloads_,
-               lengths_, log_, *this}) {}
+               memory_, lengths_, log_, *this},
+              site_environment_, sites_.local, network_) {}
 
 std::vector<std::string> TwoPools::fallbacks() const {
   std::vector<std::string> said = timer_.fallbacks();

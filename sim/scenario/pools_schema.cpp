@@ -181,6 +181,9 @@ constexpr std::array kReplicaKeys{
     ReplicaKey{"cluster.node", "nodes are those of cluster.pools: remove this key"},
     ReplicaKey{"decode.draft_limit",
                "between pools a round drafts the length chosen for it, never more: remove this key"},
+    ReplicaKey{"schedule.unplaced",
+               "a request gives up nothing where it is verified, for its compressed KV is on another node: remove this "
+               "key"},
     ReplicaKey{"decode.resident",
                "whether full KV stays on a local node is part of a request's path: use "
                "dispatch.paths (P1_cached, P2_cached)"},
@@ -209,11 +212,6 @@ void add_pool_rules(ObjectSchema<Written>& scenario) {
         schema::IfWritten::refused);
   };
   for (const ReplicaKey& key : kReplicaKeys) refuse(key.key, key.instead);
-  for (const serving::SchedulePolicyEntry& policy : serving::schedule_policies()) {
-    for (const std::string& key : policy.keys.names()) {
-      refuse("schedule." + key, fmt::format("belongs to the {} schedule of replicas: remove this key", policy.name));
-    }
-  }
   scenario.unread(
       {"dispatch"},
       [](const Written& s) {
@@ -229,13 +227,6 @@ void complete_pools(Scenario& s, Written& written, const Reporter& report) {
     const std::string key = fmt::format("cluster.storage.{}.shared", i);
     if (report.node().find_path(key))
       report.fail(key, "not with cluster.pools: all nodes share every tier: remove this key");
-  }
-  const std::string& schedule = s.serving.schedule.policy;
-  if (schedule != "fcfs") {
-    report.fail("schedule.policy",
-                fmt::format("not with cluster.pools: {} orders the reloads of one replica; use fcfs, and "
-                            "dispatch.policy for which requests draft",
-                            schedule));
   }
   if (!written.dispatch) written.dispatch.emplace();
   pools->dispatch = {written.dispatch->policy, written.dispatch->paths,

@@ -40,9 +40,11 @@ Instance::Instance(const InstanceEnvironment& environment, const InstanceSpec& s
       log_(env_.simulator, env_.config, env_.measured),
       loads_(env_, link_.to_gpu, loop_.gpus(), use_, *this),
       offloading_(env_, demand_, link_.from_gpu, loop_.gpus(), use_, *this),
-      scheduling_(env_, schedule, roster_, loop_.gpus(), memory_, link_.to_gpu,
+      scheduling_(env_, schedule, roster_.decoding(), loop_.gpus(), memory_, link_.to_gpu,
                   loop_.proposals().drafting().tokens_per_step(),
-                  env_.config.run.stretches && rounds_in_step(env_.decode, loop_.steady())),
+                  env_.config.run.stretches && rounds_in_step(env_.decode, loop_.steady())
+                      ? Scheduling::Asked::when_due
+                      : Scheduling::Asked::in_every_step),
       reloads_(env_, memory_, roster_, scheduling_, loop_, link_.to_gpu, use_),
       rounds_(env_, demand_, roster_, loop_.gpus(), link_.to_gpu, log_, loop_.proposals(), schedules_),
       steady_rounds_(env_, roster_, loop_.steady(), scheduling_, rounds_, loop_.parts(), schedules_),
@@ -89,7 +91,7 @@ void Instance::submit(Request& r) {
 
 void Instance::begin(Request& r, Phase phase) {
   roster_.join(r, phase);
-  if (!entering_) loop_.gpus().wake();
+  wake();
 }
 
 void Instance::stop(Request& r) {
@@ -100,7 +102,7 @@ void Instance::stop(Request& r) {
 
 void Instance::once(Request& r, Work work) {
   once_.push_back({{work}, &r, r.admission});
-  loop_.gpus().wake();
+  wake();
 }
 
 void Instance::verify_as_it_arrives(Request& r) {
@@ -149,9 +151,9 @@ void Instance::check_conservation() const {
 void Instance::enter(const Admitted& admitted) {
   Request& r = admitted.request;
   if (!own_) {
-    entering_ = true;
+    composing_ = true;
     route_.on_entered(*this, r);
-    entering_ = false;
+    composing_ = false;
     return;
   }
   r.settling = false;

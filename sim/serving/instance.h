@@ -80,6 +80,12 @@ class Instance final : private StepLoopOwner,
   /// the last layer, which needs that, can have run.
   void verify_as_it_arrives(Request& r);
   void arrived(const Request& r) { loop_.arrived(r); }
+  /// Something has changed that the next step may depend on.
+  void wake() {
+    if (!composing_) loop_.gpus().wake();
+  }
+  /// Hears when a step is to be decided, which may be given work by once().
+  void before_steps(engine::Callback tell) { before_steps_ = tell; }
   /// Whether requests that come enter at once (Admission).
   [[nodiscard]] bool admits_at_once() const { return admission_.at_once(); }
   /// So many more loads are under way for requests that entered.
@@ -193,11 +199,12 @@ class Instance final : private StepLoopOwner,
   Profiling profiling_;
   Assembly assembly_;
   std::deque<StepEntry> once_;
+  engine::Callback before_steps_;
   ComputedWork computed_;
   std::vector<Request*> over_;  // with one step; kept for its memory
   std::int64_t outstanding_tokens_ = 0;
   std::int64_t coming_ = 0;  // await_loads()
-  bool entering_ = false;    // within Route::on_entered(): the step is being put together
+  bool composing_ = false;   // a route is asked while a step is being put together, which needs no waking
   bool entered_ = false;     // who enters with the coming step has, which waits for what is loaded of them
 };
 

@@ -20,6 +20,11 @@ bool Instance::decide() {
     reloads_.begin_step(asked);
     reloads_.start(scheduling_.plan());
   }
+  if (before_steps_) {
+    composing_ = true;
+    before_steps_();
+    composing_ = false;
+  }
   if (!blocks) admission_.begin_step(loop_.pass().computes_prompts());
   return true;
 }
@@ -263,7 +268,7 @@ void Instance::apply_alone(const StepEntry& entry) {
     DraftLengths::drafted(r, 1, env_.simulator.now());
     computed_.draft_tokens += 1;
   }
-  if (entry.work == Work::decode ? r.remaining() == 0 : draft_complete(r)) over_.push_back(&r);
+  if (entry.work == Work::decode ? r.remaining() == 0 : all_drafted(r)) over_.push_back(&r);
 }
 
 /// It has its last token, or all that it set out to draft.
@@ -317,7 +322,7 @@ void Instance::apply_decoding() {
       const std::int64_t before = e.request->round.drafted;
       rounds_.drafted(*e.request, e.proposed);
       computed_.draft_tokens += e.request->round.drafted - before;
-      if (!schedules_ && draft_complete(*e.request)) end(*e.request);
+      if (!schedules_ && all_drafted(*e.request)) end(*e.request);
     } else if (schedules_) {
       apply_verification(*e.request);
       grew = true;

@@ -60,7 +60,8 @@ enum class Phase : std::uint8_t {
 
 /// Where the full KV for a request's next verification is.
 enum class Reload : std::uint8_t {
-  none,       ///< in host memory, not asked for
+  none,       ///< in host memory or on a storage node, not asked for
+  wished,     ///< it starts when its time has come
   in_flight,  ///< on the link or queued for it; its GPU memory is reserved
   arrived     ///< in GPU memory, together with the compressed KV or instead of it
 };
@@ -157,11 +158,14 @@ struct DraftRound {
   bool late = false;  ///< its verification had to wait for its reload
   Reload reload = Reload::none;
   bool arriving = false;     ///< in flight, and each layer's KV in time for a verification that starts now
+  bool away = false;         ///< drafts are made at another instance, and this round's are not all here yet
+  bool kept = false;         ///< verified where its full KV stays
   bool pairs_asked = false;  ///< speculative prefetch: the step before chose the pairs of the coming one
   std::int64_t unseen = 0;   ///< tokens at the request's end that an auxiliary drafter has not read yet
   /// Of its prompt, tokens computed over what had been loaded compressed: the next verification computes them again.
   std::int64_t tail = 0;
   engine::SimTime first_draft;  ///< the request's first token was drafted
+  engine::SimTime due;          ///< drafts made at another instance are expected where they are verified
   DraftState length;            ///< as chosen, and what was known of earlier ones
 };
 

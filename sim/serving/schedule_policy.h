@@ -25,8 +25,9 @@ namespace kvsim::serving {
 
 /// What a policy may know of its replica.
 struct ReplicaView {
-  /// Requests in Phase::decoding, in order of admission. Pointers stay valid until the request is removed. What those
-  /// who are not asked about have drafted may lag behind.
+  engine::SimTime now;
+  /// Requests in Phase::decoding, in order of admission; where drafts are made elsewhere, those that are verified here.
+  /// Pointers stay valid until the request is removed. What those who are not asked about have drafted may lag behind.
   std::span<const Request* const> decoding;
   /// Of these, in the same order, those about whom plan() decides.
   std::span<const Request* const> asked;
@@ -113,14 +114,24 @@ inline const SchedulePolicyEntry* find_schedule_policy(std::string_view name) {
   return schema::find_named(schedule_policies(), name);
 }
 
-/// Has the request drafted what this round asks for?
-inline bool draft_complete(const Request& r) {
+/// Has the request drafted what this round asks for, wherever it drafts?
+inline bool all_drafted(const Request& r) {
   return r.round.drafted >= r.round.target;
+}
+
+/// The same where it is verified.
+inline bool draft_complete(const Request& r) {
+  return !r.round.away && all_drafted(r);
+}
+
+/// Is its full KV there to stay where it is verified, so that nothing has to be loaded?
+inline bool keeps_full_kv(const Request& r) {
+  return r.resident || r.round.kept;
 }
 
 /// Can its drafts be verified in the coming iteration?
 inline bool verifiable(const Request& r) {
-  return r.resident || r.round.arriving || r.round.reload == Reload::arrived;
+  return !r.round.away && (keeps_full_kv(r) || r.round.arriving || r.round.reload == Reload::arrived);
 }
 
 /// Positions that the request may draft in its round, by its replica's limit and its own, and by what is left to
@@ -131,7 +142,7 @@ inline std::int64_t most_drafts(const Request& r, std::int64_t draft_limit) {
 
 /// Draft on, unless the request has nothing left to draft or has reached the limit.
 inline Action draft_or_stall(const Request& r, const ReplicaView& view) {
-  return r.round.drafted < most_drafts(r, view.draft_limit) ? Action::draft : Action::stall;
+  return r.round.away || r.round.drafted < most_drafts(r, view.draft_limit) ? Action::draft : Action::stall;
 }
 
 }  // namespace kvsim::serving

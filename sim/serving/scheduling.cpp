@@ -1,6 +1,7 @@
 #include "sim/serving/scheduling.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -10,16 +11,17 @@
 
 namespace kvsim::serving {
 
-Scheduling::Scheduling(const InstanceEnvironment& environment, const SchedulePolicyEntry& policy, const Roster& roster,
-                       const machine::GpuGroup& gpus, const KvHoldings& memory, const transport::Link& from_host,
-                       double tokens_per_draft, bool when_due)
+Scheduling::Scheduling(const InstanceEnvironment& environment, const SchedulePolicyEntry& policy,
+                       const std::vector<Request*>& decoding, const machine::GpuGroup& gpus, const KvHoldings& memory,
+                       const transport::Link& from_host, double tokens_per_draft, Asked asked)
     : env_(environment),
-      roster_(roster),
+      decoding_(decoding),
       gpus_(gpus),
       memory_(memory),
       from_host_(from_host),
       tokens_per_draft_(tokens_per_draft),
-      when_due_(when_due),
+      when_due_(asked != Asked::in_every_step),
+      by_time_(asked == Asked::by_time),
       kv_comes_by_layers_(full_kv_comes_by_layers(environment.config, environment.decode)),
       draft_limit_(draft_limit(environment.config.decode)),
       policy_(policy.make(environment.config.schedule)),
@@ -86,6 +88,17 @@ void Scheduling::count(const ScheduledPlace& place, std::int64_t sign) {
   if (place.late_) stalled_late_ += sign;
 }
 
+/// Iterations since the latest one.
+std::int64_t Scheduling::passed() {
+  if (!by_time_) {
+    return gpus_.idle() ? static_cast<std::int64_t>(gpus_.idle_for().seconds() / gpus_.iteration_s()) : 1;
+  }
+  part_ += (env_.simulator.now() - std::exchange(looked_, env_.simulator.now())).seconds() / gpus_.iteration_s();
+  const double whole = std::floor(part_);
+  part_ -= whole;
+  return static_cast<std::int64_t>(whole);
+}
+
 void Scheduling::pass(std::int64_t iterations) {
   now_ += iterations;
   untold_ += iterations;
@@ -96,7 +109,7 @@ void Scheduling::tell_passed() {
 }
 
 std::span<Request* const> Scheduling::begin_iteration() {
-  pass(gpus_.idle() ? static_cast<std::int64_t>(gpus_.idle_for().seconds() / gpus_.iteration_s()) : 1);
+  pass(passed());
   while (!ends_.empty() && ends_.top_key() <= now_) {
     Request& r = *ends_.pop().value;
     r.scheduled.ends_ = 0;
@@ -107,8 +120,7 @@ std::span<Request* const> Scheduling::begin_iteration() {
   }
   asked_.clear();
   if (all_ || !when_due_) {
-    const std::vector<Request*>& decoding = roster_.decoding();
-    asked_.assign(decoding.begin(), decoding.end());
+    asked_.assign(decoding_.begin(), decoding_.end());
     asking_.clear();
     for (Request* r : asked_) forget(*r);
     awaiting_memory_.clear();
@@ -161,9 +173,17 @@ std::int64_t Scheduling::iterations_left() {
   return ends_.empty() ? std::numeric_limits<std::int64_t>::max() : ends_.top_key() - now_ - 1;
 }
 
+std::optional<engine::Duration> Scheduling::time_left() {
+  const std::int64_t left = iterations_left();
+  if (left == std::numeric_limits<std::int64_t>::max()) return std::nullopt;
+  constexpr engine::Duration kRoundedUp{1};
+  return engine::from_seconds((static_cast<double>(left + 1) - part_) * gpus_.iteration_s()) + kRoundedUp;
+}
+
 ReplicaView Scheduling::view() const {
   ReplicaView v;
-  v.decoding = roster_.decoding();
+  v.now = env_.simulator.now();
+  v.decoding = decoding_;
   v.asked = asked_;
   v.drafting = drafting_;
   v.iteration_s = gpus_.iteration_s();

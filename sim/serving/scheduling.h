@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -10,7 +11,6 @@
 #include "sim/machine/gpu_group.h"
 #include "sim/serving/instance_environment.h"
 #include "sim/serving/kv_holdings.h"
-#include "sim/serving/roster.h"
 #include "sim/serving/schedule_policy.h"
 #include "sim/transport/link.h"
 
@@ -18,11 +18,17 @@ namespace kvsim::serving {
 
 class Scheduling {
  public:
-  /// All of it outlives this. `tokens_per_draft`: ReplicaView's. `when_due`: the policy is asked when what it decided
-  /// stands no longer, else about everybody in every iteration.
-  Scheduling(const InstanceEnvironment& environment, const SchedulePolicyEntry& policy, const Roster& roster,
-             const machine::GpuGroup& gpus, const KvHoldings& memory, const transport::Link& from_host,
-             double tokens_per_draft, bool when_due);
+  /// When the policy is asked, and about whom.
+  enum class Asked : std::uint8_t {
+    in_every_step,  ///< about everybody
+    when_due,       ///< when what it decided stands no longer
+    by_time         ///< likewise; iterations pass with the time, not with steps
+  };
+
+  /// All of it outlives this. `decoding` and `tokens_per_draft`: ReplicaView's.
+  Scheduling(const InstanceEnvironment& environment, const SchedulePolicyEntry& policy,
+             const std::vector<Request*>& decoding, const machine::GpuGroup& gpus, const KvHoldings& memory,
+             const transport::Link& from_host, double tokens_per_draft, Asked asked);
 
   /// May the request enter now? See SchedulePolicy::admit.
   [[nodiscard]] bool admit(const Request& r, std::int64_t first_load_bytes);
@@ -63,9 +69,12 @@ class Scheduling {
   [[nodiscard]] std::int64_t iterations_left();
   /// One of these begins.
   void pass() { pass(1); }
+  /// How long they take as time passes from now on; nothing: until something happens.
+  [[nodiscard]] std::optional<engine::Duration> time_left();
 
  private:
   [[nodiscard]] ReplicaView view() const;
+  [[nodiscard]] std::int64_t passed();
   void pass(std::int64_t iterations);
   void tell_passed();
   void decide(Request& r, const Decision& decision);
@@ -76,17 +85,19 @@ class Scheduling {
   void count(const ScheduledPlace& place, std::int64_t sign);
 
   const InstanceEnvironment& env_;
-  const Roster& roster_;
+  const std::vector<Request*>& decoding_;
   const machine::GpuGroup& gpus_;
   const KvHoldings& memory_;
   const transport::Link& from_host_;
   double tokens_per_draft_;
-  bool when_due_, kv_comes_by_layers_;
+  bool when_due_, by_time_, kv_comes_by_layers_;
   std::int64_t draft_limit_;
   std::unique_ptr<SchedulePolicy> policy_;
   bool together_;
   std::int64_t now_ = 0;                 // iterations since the start
   std::int64_t untold_ = 0;              // of these, that the policy has not been told of
+  engine::SimTime looked_;               // by time: begin_iteration() was called
+  double part_ = 0;                      // by time: of an iteration that had passed then
   engine::OrderedQueue<Request*> ends_;  // decisions, by the first iteration that they are not for
   std::vector<Request*> asking_;         // in the coming iteration
   struct AwaitingMemory {

@@ -214,12 +214,7 @@ void check_engine_rules(const ServingConfig& config, const DecodePolicy& decode)
 }
 
 /// Checks what only replicas with host memory have.
-void check_replicas(const ServingConfig& config, const DecodePolicy& decode, const SchedulePolicyEntry& schedule) {
-  if (schedule.needs_verification && !decode.verifies) {
-    throw ConfigurationError("schedule.policy",
-                             fmt::format("schedule {} orders verifications and decode policy {} has none: use fcfs",
-                                         schedule.name, decode.name));
-  }
+void check_replicas(const ServingConfig& config, const DecodePolicy& decode) {
   const bool copies = decode.offloads() && !drafts_as_found(config, decode);
   if ((copies || config.prefill == PrefillKind::stored) && config.cluster.host_memory_bytes == 0) {
     throw ConfigurationError("cluster.host",
@@ -257,7 +252,12 @@ void check_serving(const ServingConfig& given) {
   check_shared_layers(config);
   check_decoding(config, *decode);
   check_engine_rules(config, *decode);
-  if (!config.cluster.pools) check_replicas(config, *decode, *schedule);
+  if (schedule->needs_verification && !decode->verifies) {
+    throw ConfigurationError("schedule.policy",
+                             fmt::format("schedule {} orders verifications and decode policy {} has none: use fcfs",
+                                         schedule->name, decode->name));
+  }
+  if (!config.cluster.pools) check_replicas(config, *decode);
   if (config.cluster.pools && reuses_chunks(config.prefill)) {
     throw ConfigurationError("prefill.policy",
                              "nodes of pools read whole prefixes: use prefix_cache, or replicas with placement");

@@ -45,6 +45,12 @@ void check_dispatch(const ServingConfig& config, const PoolsConfig& pools) {
           fmt::format("{} drafts, and decode policy {} does not: use draft_verify", t.name, config.decode.policy));
     }
   }
+  if (entry->places_reloads && config.schedule.policy != "fcfs") {
+    throw ConfigurationError("schedule.policy",
+                             fmt::format("dispatcher {} says when full KV is read for verifications, "
+                                         "and {} would, too: use fcfs, or another dispatcher",
+                                         entry->name, config.schedule.policy));
+  }
   if (usable_paths(config).empty()) {
     throw ConfigurationError("dispatch.paths",
                              fmt::format("none of these paths can be taken with {} local and {} remote nodes",

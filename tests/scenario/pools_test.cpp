@@ -144,19 +144,11 @@ INSTANTIATE_TEST_SUITE_P(
                 {"decode.draft_limit=30"},
                 not_with_pools("decode.draft_limit",
                                "between pools a round drafts the length chosen for it, never more: remove this key")},
-        Refusal{"TheScheduleOfAReplica",
-                {"schedule.policy=staggered"},
-                not_with_pools("schedule.policy",
-                               "staggered orders the reloads of one replica; use fcfs, and dispatch.policy for which "
-                               "requests draft")},
-        Refusal{
-            "SlackOfReloads",
-            {"schedule.arrival_slack=0"},
-            not_with_pools("schedule.arrival_slack", "belongs to the staggered schedule of replicas: remove this key")},
-        Refusal{
-            "Unplaced",
-            {"schedule.unplaced=waits"},
-            not_with_pools("schedule.unplaced", "belongs to the staggered schedule of replicas: remove this key")}));
+        Refusal{"Unplaced",
+                {"schedule.unplaced=waits"},
+                not_with_pools("schedule.unplaced",
+                               "a request gives up nothing where it is verified, for its compressed KV is on another "
+                               "node: remove this key")}));
 
 INSTANTIATE_TEST_SUITE_P(
     Wholes, PoolsRefuse,

@@ -175,6 +175,7 @@ DispatcherEntry dispatcher_admit() {
   return {.name = "admit",
           .description = "drafts where ADMIT finds room in the rings of both pools' links and memories, else full KV",
           .place = 4,
+          .places_reloads = true,
           .make = [](const serving::ServingConfig& config, std::span<const Path> paths) -> std::unique_ptr<Dispatcher> {
             return std::make_unique<Admit>(config, paths);
           }};

@@ -17,11 +17,11 @@ class LockStep final : public CommonRound {
     const bool started = std::any_of(pending.begin(), pending.end(),
                                      [&](std::size_t i) { return view.decoding[i]->round.reload != Reload::none; });
     for (const std::size_t i : pending) {
-      if (!view.decoding[i]->resident && !started) plan.reloads.push_back({view.decoding[i], true});
+      if (!keeps_full_kv(*view.decoding[i]) && !started) plan.reloads.push_back({view.decoding[i], true});
     }
-    const bool all_resident =
-        std::all_of(pending.begin(), pending.end(), [&](std::size_t i) { return view.decoding[i]->resident; });
-    if (waiting || (!started && !all_resident)) {
+    const bool all_kept =
+        std::all_of(pending.begin(), pending.end(), [&](std::size_t i) { return keeps_full_kv(*view.decoding[i]); });
+    if (waiting || (!started && !all_kept)) {
       for (Decision& d : plan.decisions) d.stands = Decision::kUntilItChanges;
       return;
     }

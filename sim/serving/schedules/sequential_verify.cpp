@@ -19,7 +19,7 @@ class SequentialVerify final : public CommonRound {
         plan.decisions[i].action = Action::verify;
         verifying = true;
       }
-      if (r.resident) continue;
+      if (keeps_full_kv(r)) continue;
       if (buffered < kBuffers && r.round.reload == Reload::none) plan.reloads.push_back({&r, false});
       if (buffered < kBuffers) ++buffered;
     }

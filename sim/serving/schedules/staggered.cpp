@@ -61,7 +61,7 @@ class Staggered final : public SchedulePolicy {
   bool verified(const Request& request, const ReplicaView& view) override {
     forget(request);
     // The window now_ is the iteration that has just ended; drafting goes on in the next.
-    if (request.resident || reserve(request, 1, false, view)) return true;
+    if (keeps_full_kv(request) || reserve(request, 1, false, view)) return true;
     return unplaced_ == Unplaced::drafts_on || never_fits(request, view);
   }
 
@@ -83,7 +83,7 @@ class Staggered final : public SchedulePolicy {
   Decision decide(const Request& r, const ReplicaView& view, IterationPlan& plan) {
     if (r.direct) return {Action::draft};
     const Action draft = draft_or_stall(r, view);
-    if (r.resident) return {draft_complete(r) ? Action::verify : draft, false, Decision::kUntilItChanges};
+    if (keeps_full_kv(r)) return {draft_complete(r) ? Action::verify : draft, false, Decision::kUntilItChanges};
     Reservation* reserved = find(r);
     if (reserved && reserved->before_decoding) {
       reserved->before_decoding = false;
@@ -104,13 +104,14 @@ class Staggered final : public SchedulePolicy {
     const bool due = !reserved || now_ >= reserved->verify();
     const bool awaits_kv = due || draft == Action::stall;
     if (verifiable(r) && awaits_kv) return {Action::verify};
+    const bool late = due && !r.round.away;
     // Who has nothing to draft may find its reload brought forward: start_earliest().
     const std::int64_t stands = due ? Decision::kUntilItChanges : reserved->verify() - now_;
     if (r.round.reload == Reload::none && reserved) {
-      if (now_ < reserved->start()) return {draft, due, std::min(stands, reserved->start() - now_), !awaits_kv};
+      if (now_ < reserved->start()) return {draft, late, std::min(stands, reserved->start() - now_), !awaits_kv};
       plan.reloads.push_back({&r, false, true});
     }
-    return {draft, due, stands, !awaits_kv};
+    return {draft, late, stands, !awaits_kv};
   }
 
   /// The request became ready long before or after the time for which its first verification was placed.
@@ -124,6 +125,13 @@ class Staggered final : public SchedulePolicy {
     return static_cast<std::int64_t>(std::ceil(static_cast<double>(tokens) / view.tokens_per_draft));
   }
 
+  /// Iterations until its draft is complete.
+  [[nodiscard]] static std::int64_t iterations_left(const Request& r, const ReplicaView& view) {
+    if (!r.round.away) return drafting_steps(std::max<std::int64_t>(0, r.round.target - r.round.drafted), view);
+    const double left_s = (std::max(r.round.due, view.now) - view.now).seconds();
+    return static_cast<std::int64_t>(std::ceil(left_s / view.iteration_s));
+  }
+
   [[nodiscard]] bool never_fits(const Request& r, const ReplicaView& view) const {
     const auto bytes = static_cast<double>(view.geometry->reload_transfer(r.prompt, r.generated));
     return bytes / view.link_bytes_per_s > view.iteration_s * static_cast<double>(rings_.windows());
@@ -135,7 +143,7 @@ class Staggered final : public SchedulePolicy {
     ReloadDemand demand;
     demand.transfer_s = static_cast<double>(bytes) / view.link_bytes_per_s;
     demand.bytes = static_cast<double>(view.geometry->reload_reservation(r.prompt, r.generated));
-    demand.anchor = ready + drafting_steps(std::max<std::int64_t>(0, r.round.target - r.round.drafted), view);
+    demand.anchor = ready + iterations_left(r, view);
     demand.earliest = ready;
     const auto limit = static_cast<double>(view.kv_capacity - view.held_bytes);
     const auto admitted = rings_.admit(demand, view.iteration_s, limit);
@@ -162,7 +170,7 @@ class Staggered final : public SchedulePolicy {
     const Request* earliest = nullptr;
     std::int64_t at = 0;
     for (const Request* r : view.decoding) {
-      if (r->resident || r->round.reload != Reload::none) continue;
+      if (keeps_full_kv(*r) || r->round.reload != Reload::none) continue;
       const Reservation* reserved = find(*r);
       const std::int64_t start = reserved ? reserved->start() : now_;
       if (!earliest || start < at) {

@@ -1,0 +1,84 @@
+#include "sim/pools/guests.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "sim/engine/invariant.h"
+
+namespace kvsim::pools {
+
+using engine::Callback;
+using serving::Request;
+
+Guests::Guests(const serving::InstanceEnvironment& environment, const serving::SchedulePolicyEntry& policy, Site& site,
+               const transport::Link& reads, double tokens_per_draft, GuestsOwner& owner)
+    : simulator_(environment.simulator),
+      requests_(environment.requests),
+      site_(site),
+      owner_(owner),
+      scheduling_(environment, policy, all_, site.gpus(), std::as_const(site).memory(), reads, tokens_per_draft,
+                  serving::Scheduling::Asked::by_time) {
+  site.instance().before_steps(Callback::to<&Guests::decide>(this));
+}
+
+void Guests::join(Request& r) {
+  all_.push_back(&r);
+  scheduling_.ask(r);
+  look();
+}
+
+void Guests::leave(Request& r) {
+  if (std::erase(all_, &r) == 0) return;
+  scheduling_.removed(r);
+  look();
+}
+
+bool Guests::has(const Request& r) const {
+  return std::find(all_.begin(), all_.end(), &r) != all_.end();
+}
+
+void Guests::drafted(Request& r) {
+  if (has(r) && scheduling_.drafted(r)) look();
+}
+
+void Guests::kv_arrived(Request& r) {
+  scheduling_.kv_arrived(r);
+  look();
+}
+
+void Guests::look() {
+  site_.instance().wake();
+}
+
+void Guests::verified(Request& r) {
+  KVSIM_ALWAYS(scheduling_.verified(r), "a request that drafts elsewhere cannot give up its place here");
+  look();
+}
+
+/// The site looks again when something happens, or when the policy has to be asked.
+void Guests::decide() {
+  const std::span<Request* const> asked = scheduling_.begin_iteration();
+  for (Request* r : asked) r->round.arriving = owner_.arrives_in_time(*r);
+  for (const serving::IterationPlan::ReloadStart& wish : scheduling_.plan().reloads) start_reload(wish);
+  for (const Request* r : asked) {
+    if (scheduling_.action(*r) == serving::Action::verify) owner_.verify(*r);
+  }
+  simulator_.cancel(timer_);
+  if (const std::optional<engine::Duration> left = scheduling_.time_left()) {
+    timer_ = simulator_.schedule_in(*left, Callback::to<&Guests::look>(this));
+  }
+}
+
+void Guests::start_reload(const serving::IterationPlan::ReloadStart& wish) {
+  Request& r = requests_[wish.request->id];
+  if (r.round.reload != serving::Reload::none) return;
+  if (owner_.start_reload(r)) {
+    scheduling_.reload_started(r);
+  } else {
+    scheduling_.reload_found_no_memory(r, owner_.reload_bytes(r), wish.until_it_starts);
+  }
+}
+
+}  // namespace kvsim::pools

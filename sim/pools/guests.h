@@ -1,0 +1,66 @@
+// Rounds that are drafted elsewhere and verified at one site, under a schedule policy: it decides when their full KV is
+// read, and in which step they are verified. An iteration is one of the site's, or as much of its idle time.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/engine/simulator.h"
+#include "sim/pools/pool_request.h"
+#include "sim/pools/site.h"
+#include "sim/serving/instance_environment.h"
+#include "sim/serving/schedule_policy.h"
+#include "sim/serving/scheduling.h"
+#include "sim/transport/link.h"
+
+namespace kvsim::pools {
+
+/// Does what the policy has decided.
+class GuestsOwner {
+ public:
+  virtual ~GuestsOwner() = default;
+  /// Of a reload under way: a verification may begin, as its last layers will come in time.
+  [[nodiscard]] virtual bool arrives_in_time(const serving::Request& r) const = 0;
+  /// False: there is no memory for it.
+  [[nodiscard]] virtual bool start_reload(const serving::Request& r) = 0;
+  /// GPU memory of its next reload.
+  [[nodiscard]] virtual std::int64_t reload_bytes(const serving::Request& r) const = 0;
+  /// In the step that is being decided, unless it is being verified.
+  virtual void verify(const serving::Request& r) = 0;
+};
+
+class Guests {
+ public:
+  /// All of it outlives this. `reads`: the site's link. `tokens_per_draft`: serving::ReplicaView's.
+  Guests(const serving::InstanceEnvironment& environment, const serving::SchedulePolicyEntry& policy, Site& site,
+         const transport::Link& reads, double tokens_per_draft, GuestsOwner& owner);
+
+  /// The request's first round begins, or its full KV is there to stay where its drafts are verified.
+  void join(serving::Request& r);
+  /// It goes on without rounds, or has finished.
+  void leave(serving::Request& r);
+  [[nodiscard]] bool has(const serving::Request& r) const;
+
+  /// Its drafts are here.
+  void drafted(serving::Request& r);
+  /// Its reload has arrived.
+  void kv_arrived(serving::Request& r);
+  /// Something has come nearer, or memory fell free: whoever waits for that is looked at again.
+  void look();
+  /// It was verified, and DraftRound::due is set for the round that will follow.
+  void verified(serving::Request& r);
+
+ private:
+  void decide();
+  void start_reload(const serving::IterationPlan::ReloadStart& wish);
+
+  engine::Simulator& simulator_;
+  const serving::Requests& requests_;
+  Site& site_;
+  GuestsOwner& owner_;
+  std::vector<serving::Request*> all_;  // in order of their coming
+  serving::Scheduling scheduling_;
+  engine::EventHandle timer_;
+};
+
+}  // namespace kvsim::pools
