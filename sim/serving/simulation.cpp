@@ -2,18 +2,15 @@
 
 #include <algorithm>
 #include <memory>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "sim/engine/invariant.h"
-#include "sim/engine/server_pool.h"
 #include "sim/engine/simulator.h"
-#include "sim/engine/slot_table.h"
+#include "sim/serving/arrivals.h"
 #include "sim/serving/objectives.h"
-#include "sim/serving/session_log.h"
 #include "sim/transport/fabric.h"
 
 namespace kvsim::serving {
@@ -23,18 +20,17 @@ using engine::Callback;
 using engine::SimTime;
 
 /// Feeds a system with requests and runs it to the end.
-class Run {
+class Run final : private ArrivalsOwner {
  public:
   Run(const ServingConfig& config, RequestFeed& feed, const SimulationOptions& options,
       const SystemFactory& make_system)
       : config_(config),
-        feed_(feed),
         options_(options),
+        arrivals_(simulator_, config_, feed, outcome_.measured, *this),
         system_(make_system({simulator_, config_, outcome_.measured, fabric_, options_.trace,
                              Callback::to<&Run::on_finished>(this), Callback::to<&Run::on_released>(this), requests_,
-                             feed.prefix_block_tokens(), front_end()})) {
+                             feed.prefix_block_tokens(), arrivals_.front_end()})) {
     outcome_.fallbacks = system_->fallbacks();
-    if (feed.turns() != nullptr) sessions_.emplace(outcome_.measured);
   }
 
   SimulationOutcome run() {
@@ -48,7 +44,7 @@ class Run {
                              Callback::to<&Run::end_arrivals>(this));
     }
     if (options_.timeline) start_sampling();
-    start_arrivals();
+    arrivals_.start();
     if (config_.run.duration_s) {
       run_until(SimTime{} + engine::from_seconds(*config_.run.duration_s));
     } else {
@@ -58,121 +54,20 @@ class Run {
   }
 
  private:
-  /// A request whose prompt is being tokenised, when it came, and whether that was within the warm-up.
-  struct Come {
-    models::RequestSpec spec;
-    SimTime at;
-    bool warming_up = false;
-  };
-
-  void start_arrivals() {
-    if (feed_.concurrency() > 0) {
-      for (std::int64_t i = 0; i < feed_.concurrency() && !outcome_.interrupted; ++i) replace_in_closed_loop(0);
-    } else {
-      fetch_next();
-    }
-  }
-
-  /// Open workloads: one arrival is pending at a time.
-  void fetch_next() {
-    next_ = feed_.next();
-    schedule_arrival();
-  }
-
-  void schedule_arrival() {
-    if (next_) simulator_.schedule_at({next_->arrival_ns}, Callback::to<&Run::on_arrival>(this));
-  }
-
-  void on_arrival() {
-    // All that arrive now before any replica begins an iteration.
-    const std::int64_t now = next_->arrival_ns;
-    for (; next_ && next_->arrival_ns == now && !outcome_.interrupted; next_ = feed_.next()) accept(*next_);
-    schedule_arrival();
-    if (!next_) last_arrived();
-    if (!next_ && idle()) stop_if_done();
-  }
-
-  /// A session's next turn.
-  void on_turn(std::uint64_t session) {
-    const models::RequestSpec spec = feed_.turns()->next_turn(static_cast<std::int64_t>(session));
-    if (!accept(spec)) session_ended(spec.parent);
-  }
-
-  /// A sub-agent's first one.
-  void on_sub_agent(std::uint64_t slot) {
-    const models::RequestSpec spec = std::move(sub_agents_[slot]);
-    sub_agents_.release(slot);
-    if (!accept(spec)) session_ended(spec.parent);
-  }
-
-  /// A user whose session is over begins the next one; where sessions arrive, that may have been the last. Whoever
-  /// waits for a sub-agent goes on with the last one.
-  void session_ended(std::int64_t parent) {
-    if (parent >= 0) {
-      if (sessions_->sub_agent_ended(parent)) go_on(parent, sessions_->think_ns(parent));
-      return;
-    }
-    if (feed_.concurrency() > 0) {
-      simulator_.schedule_in({}, Callback::to<&Run::replace_in_closed_loop>(this));
-    } else if (!next_ && idle()) {
-      stop_if_done();
-    }
-  }
-
-  void replace_in_closed_loop(std::uint64_t) {
-    while (auto spec = feed_.next()) {
-      if (accept(*spec)) return;
-      count_refusal();
-    }
-    if (idle()) stop_if_done();
-  }
-
-  /// A request that has come. Where the engine takes time to tokenise, the system sees it when that is done. False: it
-  /// was refused, now.
-  bool accept(const models::RequestSpec& spec) {
+  bool comes() override {
     watch_arrivals(outcome_.measured.arrived);
     outcome_.measured.arrived += 1;
     outcome_.measured.arrived_measured += warming_up_ ? 0 : 1;
     if (options_.requests) options_.requests->arrived(simulator_.now());
-    const double token_s = tokenise_s();
-    if (token_s == 0) return enter(spec, simulator_.now(), warming_up_);
-    const auto slot = texts_.acquire();
-    slot.value = {spec, simulator_.now(), warming_up_};
-    tokenisers_.submit(engine::from_seconds(token_s * static_cast<double>(spec.prompt_tokens)),
-                       Callback::to<&Run::tokenised>(this, slot.id));
-    return true;
+    return warming_up_;
   }
 
-  [[nodiscard]] double tokenise_s() const {
-    return config_.schedule.engine ? config_.schedule.engine->tokenise_s.value : 0;
-  }
-  [[nodiscard]] const engine::ServerPool* front_end() const { return tokenise_s() > 0 ? &tokenisers_ : nullptr; }
-
-  void tokenised(std::uint64_t text) {
-    const Come come = std::move(texts_[text]);
-    texts_.release(text);
-    if (enter(come.spec, come.at, come.warming_up)) return;
-    count_refusal();
-    session_ended(come.spec.parent);
-  }
-
-  /// When the run ends: requests that wait for the tokeniser have come, too, and are judged.
-  void add_tokenising() {
-    std::vector<const Come*> left;
-    texts_.for_each([&left](std::uint64_t /*id*/, const Come& come) { left.push_back(&come); });
-    std::sort(left.begin(), left.end(),
-              [](const Come* a, const Come* b) { return std::tie(a->at, a->spec.id) < std::tie(b->at, b->spec.id); });
-    for (const Come* come : left) add(come->spec, come->at, come->warming_up);
-  }
-
-  [[nodiscard]] std::int64_t tokenising() const { return static_cast<std::int64_t>(tokenisers_.jobs()); }
-
-  void count_refusal() {
-    constexpr std::uint64_t kRefusedInARow = 1000;
-    if (++refused_in_a_row_ < kRefusedInARow) return;
-    throw ConfigurationError("workload", fmt::format("{} requests in a row were refused; the last {}", kRefusedInARow,
+  void too_many_refused(std::uint64_t in_a_row) override {
+    throw ConfigurationError("workload", fmt::format("{} requests in a row were refused; the last {}", in_a_row,
                                                      outcome_.refusals.empty() ? "" : outcome_.refusals.back()));
   }
+
+  [[nodiscard]] bool interrupted() const override { return outcome_.interrupted; }
 
   void watch_in_flight() const {
     const Measurements& m = outcome_.measured;
@@ -201,13 +96,12 @@ class Run {
     r.output = spec.output_tokens;
     r.kind = static_cast<std::uint16_t>(spec.kind);
     if (options_.requests) options_.requests->entered(id, spec);
-    if (sessions_) sessions_->arrived(id, spec, at);
+    arrivals_.entered(id, spec, at);
     if (!warming_up) judgement_.arrived(r, at);
     return r;
   }
 
-  /// The system sees it. False: it was refused.
-  bool enter(const models::RequestSpec& spec, SimTime at, bool warming_up) {
+  bool enter(const models::RequestSpec& spec, SimTime at, bool warming_up) override {
     Request& r = add(spec, at, warming_up);
     const std::uint64_t id = r.id;
     if (std::string reason = system_->submit(r, spec); !reason.empty()) {
@@ -215,10 +109,7 @@ class Run {
       r.phase = Phase::refused;
       outcome_.measured.refused += 1;
       judgement_.refused(r);
-      if (sessions_) {
-        sessions_->refused(id);
-        if (spec.session >= 0) feed_.turns()->forget(spec.session);
-      }
+      arrivals_.refused(id, spec);
       if (outcome_.refusals.size() < kReasonsKept) {
         outcome_.refusals.push_back(fmt::format("request {} ({} + {} tokens) {}", spec.id, r.prompt, r.output, reason));
       }
@@ -226,51 +117,28 @@ class Run {
       requests_.erase(id);
       return false;
     }
-    refused_in_a_row_ = 0;
     return true;
   }
 
   void on_finished(std::uint64_t id) {
     if (options_.requests) options_.requests->finished(requests_[id], system_->path_of(requests_[id]));
-    // What follows is deferred, so that the replica is done with its iteration before the successor arrives.
-    if (sessions_) {
-      const std::int64_t session = sessions_->finished(requests_[id], simulator_.now());
-      if (session < 0) return session_ended(-1);
-      std::vector<models::RequestSpec> sub_agents = feed_.turns()->begin_sub_agents(session);
-      const auto think_ns = feed_.turns()->turn_over(session);
-      if (sub_agents.empty()) return go_on(session, think_ns);
-      sessions_->waits(session, sub_agents.size(), think_ns);
-      for (models::RequestSpec& first : sub_agents) {
-        const engine::Duration after{first.think_ns};
-        const auto slot = sub_agents_.acquire();
-        slot.value = std::move(first);
-        simulator_.schedule_in(after, Callback::to<&Run::on_sub_agent>(this, slot.id));
-      }
-      return;
-    }
-    session_ended(-1);
+    arrivals_.finished(requests_[id]);
   }
 
-  /// A turn is over, and the sub-agents that it began.
-  void go_on(std::int64_t session, std::optional<std::int64_t> think_ns) {
-    if (!think_ns) return session_ended(sessions_->over(session, simulator_.now()));
-    const engine::Duration think{*think_ns};
-    sessions_->thinks(session, think.seconds(), simulator_.now());
-    simulator_.schedule_in(think, Callback::to<&Run::on_turn>(this, static_cast<std::uint64_t>(session)));
-  }
-
-  /// Deferred too: the replica still holds pointers to it within its iteration.
+  /// Deferred: the instance still holds pointers to it within its iteration.
   void on_released(std::uint64_t id) { simulator_.schedule_in({}, Callback::to<&Run::forget>(this, id)); }
   void forget(std::uint64_t id) { requests_.erase(id); }
 
+  [[nodiscard]] double tokenised_s() const { return arrivals_.front_end() ? arrivals_.front_end()->work_s() : 0; }
+
   [[nodiscard]] bool idle() const {
     const Measurements& m = outcome_.measured;
-    return m.arrived == m.completed + m.refused && (!sessions_ || sessions_->under_way() == 0);
+    return m.arrived == m.completed + m.refused && (!arrivals_.sessions() || arrivals_.sessions()->under_way() == 0);
   }
 
   /// Without a duration the run ends with its last request, not with the last write-back or progress tick.
-  void stop_if_done() {
-    if (!config_.run.duration_s) simulator_.stop();
+  void nothing_comes() override {
+    if (!config_.run.duration_s && idle()) simulator_.stop();
   }
 
   void end_warmup() {
@@ -282,7 +150,7 @@ class Run {
     fresh.preemptions = old.preemptions;
     fresh.waiting_before = waiting();
     ended_before_ = old.sessions.finished;
-    tokenised_before_s_ = tokenisers_.work_s();
+    tokenised_before_s_ = tokenised_s();
     sub_agents_before_ = old.sub_agent_s.count();
     fresh.sessions.begun = old.sessions.begun;
     fresh.sessions.cut = old.sessions.cut;
@@ -301,13 +169,13 @@ class Run {
 
   /// The feed of an open workload has nothing more. Requests that all come at once have no time in which a queue could
   /// grow; sessions go on with further turns; and judging has an end of its own.
-  void last_arrived() {
-    if (config_.run.judge_until_s || sessions_ || warming_up_ || simulator_.now() <= measure_begin_) return;
+  void last_arrived() override {
+    if (config_.run.judge_until_s || arrivals_.sessions() || warming_up_ || simulator_.now() <= measure_begin_) return;
     end_arrivals();
   }
 
   [[nodiscard]] std::uint64_t waiting() const {
-    return static_cast<std::uint64_t>(system_->load().waiting + tokenising());
+    return static_cast<std::uint64_t>(system_->load().waiting + arrivals_.tokenising());
   }
 
   // Samples are taken and progress is asked for between events, never by one: watching a run does not change it.
@@ -386,14 +254,15 @@ class Run {
                                            simulator_.now().seconds(), config_.run.warmup_s));
     }
     m.measured_s = (simulator_.now() - measure_begin_).seconds();
-    if (tokenise_s() > 0) {
+    if (arrivals_.front_end()) {
       m.tokenisers_s = m.measured_s * static_cast<double>(groups(config_.cluster));
-      m.tokenising_s = std::min(tokenisers_.work_s() - tokenised_before_s_, m.tokenisers_s);
+      m.tokenising_s = std::min(tokenised_s() - tokenised_before_s_, m.tokenisers_s);
     }
     m.waiting_after = waiting_at_last_arrival_.value_or(waiting());
     m.runs_past_arrivals = waiting_at_last_arrival_ ? 1 : 0;
     system_->update_requests();
-    add_tokenising();
+    // Requests that wait for the tokeniser have come, too, and are judged.
+    for (const Arrivals::Come* come : arrivals_.come()) add(come->spec, come->at, come->warming_up);
     judgement_.close(simulator_.now());
     system_->finish_measuring();
     m.links = fabric_.measured();
@@ -403,9 +272,9 @@ class Run {
     if (!config_.run.sample_every_s && outcome_.timeline.samples.empty()) outcome_.timeline = {};
     requests_.for_each([&m](const Request& r) { m.running += r.phase != Phase::finished ? 1 : 0; });
     KVSIM_ALWAYS(m.arrived == m.completed + m.refused + m.running, "requests were lost or counted twice");
-    if (sessions_) {
-      m.sessions.sub_agents_under_way = sessions_->sub_agents_under_way();
-      m.sessions.under_way = sessions_->under_way() - m.sessions.sub_agents_under_way;
+    if (const SessionLog* sessions = arrivals_.sessions()) {
+      m.sessions.sub_agents_under_way = sessions->sub_agents_under_way();
+      m.sessions.under_way = sessions->under_way() - m.sessions.sub_agents_under_way;
       KVSIM_ALWAYS(m.sessions.begun == ended_before_ + m.sessions.finished + m.sessions.cut + m.sessions.under_way,
                    "sessions were lost or counted twice");
       KVSIM_ALWAYS(m.sessions.sub_agents_begun == sub_agents_before_ + m.sub_agent_s.count() +
@@ -419,27 +288,21 @@ class Run {
   }
 
   const ServingConfig& config_;
-  RequestFeed& feed_;
   const SimulationOptions& options_;
   engine::Simulator simulator_;
   engine::IdTable<Request> requests_;
   SimulationOutcome outcome_;
   transport::Fabric fabric_{simulator_, options_.trace};
+  Arrivals arrivals_;
   std::unique_ptr<ServingSystem> system_;
   Judgement judgement_{config_, requests_, outcome_.measured};
-  std::optional<models::RequestSpec> next_;
-  engine::SlotTable<Come> texts_;  // that are being tokenised, or wait for it
-  engine::ServerPool tokenisers_{simulator_, static_cast<std::size_t>(groups(config_.cluster))};  // one a server
-  double tokenised_before_s_ = 0;  // server-seconds within the warm-up
-  std::uint64_t refused_in_a_row_ = 0;
+  double tokenised_before_s_ = 0;                         // server-seconds within the warm-up
   std::optional<std::uint64_t> waiting_at_last_arrival_;  // of the judged ones, or of all
   std::uint64_t ended_before_ = 0;                        // sessions that finished within the warm-up
   std::uint64_t sub_agents_before_ = 0;                   // the same of sub-agents
-  engine::SlotTable<models::RequestSpec> sub_agents_;     // that begin after a while
   SimTime next_sample_ = SimTime::never();
   bool warming_up_ = false;
   SimTime measure_begin_;
-  std::optional<SessionLog> sessions_;  // where requests belong to sessions
 };
 
 }  // namespace
