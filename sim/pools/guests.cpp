@@ -57,18 +57,30 @@ void Guests::verified(Request& r) {
   look();
 }
 
-/// The site looks again when something happens, or when the policy has to be asked.
 void Guests::decide() {
   const std::span<Request* const> asked = scheduling_.begin_iteration();
-  for (Request* r : asked) r->round.arriving = owner_.arrives_in_time(*r);
-  for (const serving::IterationPlan::ReloadStart& wish : scheduling_.plan().reloads) start_reload(wish);
-  for (const Request* r : asked) {
-    if (scheduling_.action(*r) == serving::Action::verify) owner_.verify(*r);
+  if (!asked.empty()) {
+    for (Request* r : asked) r->round.arriving = owner_.arrives_in_time(*r);
+    for (const serving::IterationPlan::ReloadStart& wish : scheduling_.plan().reloads) start_reload(wish);
+    for (const Request* r : asked) {
+      if (scheduling_.action(*r) == serving::Action::verify) owner_.verify(*r);
+    }
+    site_.instance().set_every_step(scheduling_.asks_next());
   }
+  look_again(scheduling_.asks_at());
+}
+
+/// When the policy has to be asked, whatever happens until then.
+void Guests::look_again(std::optional<engine::SimTime> at) {
+  if (at == looks_) return;
   simulator_.cancel(timer_);
-  if (const std::optional<engine::Duration> left = scheduling_.time_left()) {
-    timer_ = simulator_.schedule_in(*left, Callback::to<&Guests::look>(this));
-  }
+  looks_ = at;
+  if (at) timer_ = simulator_.schedule_at(*at, Callback::to<&Guests::on_time>(this));
+}
+
+void Guests::on_time() {
+  looks_.reset();
+  look();
 }
 
 void Guests::start_reload(const serving::IterationPlan::ReloadStart& wish) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/engine/simulator.h"
@@ -52,6 +53,8 @@ class Guests {
 
  private:
   void decide();
+  void look_again(std::optional<engine::SimTime> at);
+  void on_time();
   void start_reload(const serving::IterationPlan::ReloadStart& wish);
 
   engine::Simulator& simulator_;
@@ -61,6 +64,7 @@ class Guests {
   std::vector<serving::Request*> all_;  // in order of their coming
   serving::Scheduling scheduling_;
   engine::EventHandle timer_;
+  std::optional<engine::SimTime> looks_;  // when it fires
 };
 
 }  // namespace kvsim::pools

@@ -118,8 +118,8 @@ void Rounds::reloaded(PoolRequest& r) {
   guests_of(r) ? guests_of(r)->kv_arrived(*r.request) : verify_if_ready(r);
 }
 
-void Rounds::room_changed(const Site& local) {
-  if (!guests_.made().empty()) guests_.made()[local.index()].look();
+void Rounds::room_changed(const Site& site) {
+  if (!guests_.made().empty() && site.pool() == Pool::local) guests_.made()[site.index()].look();
 }
 
 bool Rounds::arrives_in_time(const serving::Request& q) const {

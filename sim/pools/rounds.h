@@ -62,8 +62,8 @@ class Rounds final : private GuestsOwner {
   void verify_if_ready(PoolRequest& r);
   /// Its reload has arrived.
   void reloaded(PoolRequest& r);
-  /// Memory of a local node fell free.
-  void room_changed(const Site& local);
+  /// Memory of a node fell free.
+  void room_changed(const Site& site);
 
   /// A verification's outcome, in the request and the measurements; returns the tokens that became final.
   std::int64_t settle(PoolRequest& r);

@@ -201,7 +201,10 @@ void TwoPools::on_preempted(serving::Instance& instance, serving::Request& q) {
   const bool findable = config_.schedule.caches_preempted() && !decode_.fetches() && !decode_.holds_part();
   findable ? site.memory().push_out(q.kv) : site.memory().leave_gpu(q.kv);
   site.count_requests(-1);
-  if (site.pool() == Pool::local) reloads_.changed(site);
+  if (site.pool() == Pool::local) {
+    reloads_.changed(site);
+    rounds_.room_changed(site);
+  }
   stored_->preempted(r);
   r.preempted_at = findable ? &site : nullptr;
   q.prefill_done = q.context() - 1;  // the last token is new
@@ -263,6 +266,7 @@ void TwoPools::start_decoding(Site& site, PoolRequest& r) {
   const auto blocks = static_cast<std::int64_t>(r.held->chain.size());
   if (const std::int64_t kept = memory_.decoding_private(r, r.path, blocks) + kv.shared(); kept < kv.held()) {
     KVSIM_ALWAYS(site.memory().resize(kv, kept), "memory could not be given back");
+    rounds_.room_changed(site);
     settle_soon();
   }
   decode_on(site, r);

@@ -54,6 +54,7 @@ class Admission {
   }
   /// Then another iteration begins: as memory is taken, does the next one still fit?
   void next_of_stretch() {
+    known_requests_ = env_.requests.arrived();
     unseen_for_ = (unseen_for_ + 1) % env_.config.schedule.receive_interval;
     if (own_ && roster_.anybody_waits()) lacks_memory_ = !has_memory_for(roster_.next());
   }

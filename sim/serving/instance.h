@@ -86,6 +86,8 @@ class Instance final : private StepLoopOwner,
   }
   /// Hears when a step is to be decided, which may be given work by once().
   void before_steps(engine::Callback tell) { before_steps_ = tell; }
+  /// Of steps that nothing else changes, too.
+  void set_every_step(bool every) { every_step_ = every; }
   /// Whether requests that come enter at once (Admission).
   [[nodiscard]] bool admits_at_once() const { return admission_.at_once(); }
   /// So many more loads are under way for requests that entered.
@@ -204,8 +206,9 @@ class Instance final : private StepLoopOwner,
   std::vector<Request*> over_;  // with one step; kept for its memory
   std::int64_t outstanding_tokens_ = 0;
   std::int64_t coming_ = 0;  // await_loads()
-  bool composing_ = false;   // a route is asked while a step is being put together, which needs no waking
-  bool entered_ = false;     // who enters with the coming step has, which waits for what is loaded of them
+  bool every_step_ = false;
+  bool composing_ = false;  // a route is asked while a step is being put together, which needs no waking
+  bool entered_ = false;    // who enters with the coming step has, which waits for what is loaded of them
 };
 
 }  // namespace kvsim::serving

@@ -53,7 +53,8 @@ bool Instance::compose() {
 }
 
 bool Instance::only_steady() const {
-  return roster_.prefilling().empty() && once_.empty() && !assembly_.works() && admission_.waits_for_event();
+  return roster_.prefilling().empty() && once_.empty() && !every_step_ && !assembly_.works() &&
+         admission_.waits_for_event();
 }
 
 /// With blocking loads. False: the step waits for KV of somebody who enters with it.

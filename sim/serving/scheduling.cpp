@@ -1,7 +1,6 @@
 #include "sim/serving/scheduling.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -25,7 +24,8 @@ Scheduling::Scheduling(const InstanceEnvironment& environment, const SchedulePol
       kv_comes_by_layers_(full_kv_comes_by_layers(environment.config, environment.decode)),
       draft_limit_(draft_limit(environment.config.decode)),
       policy_(policy.make(environment.config.schedule)),
-      together_(policy_->decides_together()) {}
+      together_(policy_->decides_together()),
+      iteration_s_(gpus.iteration_s()) {}
 
 bool Scheduling::admit(const Request& r, std::int64_t first_load_bytes) {
   tell_passed();
@@ -93,10 +93,24 @@ std::int64_t Scheduling::passed() {
   if (!by_time_) {
     return gpus_.idle() ? static_cast<std::int64_t>(gpus_.idle_for().seconds() / gpus_.iteration_s()) : 1;
   }
-  part_ += (env_.simulator.now() - std::exchange(looked_, env_.simulator.now())).seconds() / gpus_.iteration_s();
-  const double whole = std::floor(part_);
-  part_ -= whole;
-  return static_cast<std::int64_t>(whole);
+  const double since = part_ + (env_.simulator.now() - decided_).seconds() / iteration_s_;
+  auto whole = static_cast<std::int64_t>(since);
+  if (end_of(whole + 1) <= env_.simulator.now()) whole += 1;  // to the nanosecond
+  part_ = std::max(since - static_cast<double>(whole), 0.0);
+  decided_ = env_.simulator.now();
+  iteration_s_ = gpus_.iteration_s();
+  return whole;
+}
+
+/// By time, of so many iterations after the latest decision.
+engine::SimTime Scheduling::end_of(std::int64_t iterations) const {
+  return decided_ + engine::from_seconds((static_cast<double>(iterations) - part_) * iteration_s_);
+}
+
+bool Scheduling::anybody_due() {
+  return asks_next() || (!ends_.empty() && end_of(ends_.top_key() - now_) <= env_.simulator.now()) ||
+         std::any_of(awaiting_memory_.begin(), awaiting_memory_.end(),
+                     [this](const AwaitingMemory& a) { return a.bytes <= memory_.available(); });
 }
 
 void Scheduling::pass(std::int64_t iterations) {
@@ -109,6 +123,7 @@ void Scheduling::tell_passed() {
 }
 
 std::span<Request* const> Scheduling::begin_iteration() {
+  if (by_time_ && !anybody_due()) return {};
   pass(passed());
   while (!ends_.empty() && ends_.top_key() <= now_) {
     Request& r = *ends_.pop().value;
@@ -173,11 +188,10 @@ std::int64_t Scheduling::iterations_left() {
   return ends_.empty() ? std::numeric_limits<std::int64_t>::max() : ends_.top_key() - now_ - 1;
 }
 
-std::optional<engine::Duration> Scheduling::time_left() {
+std::optional<engine::SimTime> Scheduling::asks_at() {
   const std::int64_t left = iterations_left();
   if (left == std::numeric_limits<std::int64_t>::max()) return std::nullopt;
-  constexpr engine::Duration kRoundedUp{1};
-  return engine::from_seconds((static_cast<double>(left + 1) - part_) * gpus_.iteration_s()) + kRoundedUp;
+  return std::max(end_of(left + 1), env_.simulator.now());
 }
 
 ReplicaView Scheduling::view() const {

@@ -22,7 +22,7 @@ class Scheduling {
   enum class Asked : std::uint8_t {
     in_every_step,  ///< about everybody
     when_due,       ///< when what it decided stands no longer
-    by_time         ///< likewise; iterations pass with the time, not with steps
+    by_time         ///< likewise; iterations pass with the time, whether there are steps or not
   };
 
   /// All of it outlives this. `decoding` and `tokens_per_draft`: ReplicaView's.
@@ -52,7 +52,7 @@ class Scheduling {
   void removed(Request& r);
 
   // An iteration begins. Precondition: the decode policy verifies.
-  /// Those whom the policy will be asked about, in order of admission.
+  /// Those whom the policy will be asked about, in order of admission. By time, nothing follows where there are none.
   std::span<Request* const> begin_iteration();
   /// Decides, and says who is late.
   const IterationPlan& plan();
@@ -69,12 +69,16 @@ class Scheduling {
   [[nodiscard]] std::int64_t iterations_left();
   /// One of these begins.
   void pass() { pass(1); }
-  /// How long they take as time passes from now on; nothing: until something happens.
-  [[nodiscard]] std::optional<engine::Duration> time_left();
+  /// By time, when they and this one have passed; nothing: as long as nothing happens.
+  [[nodiscard]] std::optional<engine::SimTime> asks_at();
+  /// Somebody is asked about in the next step, whenever that is.
+  [[nodiscard]] bool asks_next() const { return all_ || !asking_.empty(); }
 
  private:
   [[nodiscard]] ReplicaView view() const;
   [[nodiscard]] std::int64_t passed();
+  [[nodiscard]] engine::SimTime end_of(std::int64_t iterations) const;
+  [[nodiscard]] bool anybody_due();
   void pass(std::int64_t iterations);
   void tell_passed();
   void decide(Request& r, const Decision& decision);
@@ -94,10 +98,11 @@ class Scheduling {
   std::int64_t draft_limit_;
   std::unique_ptr<SchedulePolicy> policy_;
   bool together_;
-  std::int64_t now_ = 0;                 // iterations since the start
-  std::int64_t untold_ = 0;              // of these, that the policy has not been told of
-  engine::SimTime looked_;               // by time: begin_iteration() was called
-  double part_ = 0;                      // by time: of an iteration that had passed then
+  std::int64_t now_ = 0;     // iterations since the start
+  std::int64_t untold_ = 0;  // of these, that the policy has not been told of
+  // By time: the latest decision, how long an iteration took then, and what of one had passed before.
+  engine::SimTime decided_;
+  double iteration_s_, part_ = 0;
   engine::OrderedQueue<Request*> ends_;  // decisions, by the first iteration that they are not for
   std::vector<Request*> asking_;         // in the coming iteration
   struct AwaitingMemory {

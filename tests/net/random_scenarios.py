@@ -96,6 +96,7 @@ POOL_DECODES = {
                  "{policy: online, paths: [P1_stateless, B2]}", "{policy: online, paths: [P2_cached, P2_stateless, B1, B2]}",
                  "{policy: weighted, weights: {B1: 1, P1_stateless: 2, P2_stateless: 1}}"],
     "schedule.arrival": ["whole", "layerwise"],
+    "schedule.policy": ["fcfs", "lock_step", "sequential_verify", "staggered"],
     "schedule.asynchronous": ["true", "false"],
     "prefill": ["stored", "recompute"],
     "cluster.pools.local.nodes": ["1", "2"],

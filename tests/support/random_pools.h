@@ -87,6 +87,10 @@ inline std::vector<std::string> random_pools() {
   sets.push_back(fmt::format("schedule.asynchronous={}", *rc::gen::arbitrary<bool>()));
   sets.push_back(fmt::format("schedule.arrival={}", *rc::gen::element("whole", "layerwise")));
   sets.push_back(fmt::format("schedule.window={}", *rc::gen::element(2, 16, 128)));
+  if (verifies && sets[1].find("admit") == std::string::npos) {
+    sets.push_back(
+        fmt::format("schedule.policy={}", *rc::gen::element("fcfs", "lock_step", "sequential_verify", "staggered")));
+  }
   return sets;
 }
 
