@@ -44,15 +44,25 @@ class FullKvSource {
   [[nodiscard]] virtual std::int64_t most_beside(std::int64_t /*tokens*/) const { return 0; }
   /// GPU memory of what the request's next verification brings.
   [[nodiscard]] virtual std::int64_t reservation(const Request& r) const = 0;
+
+  // Loads as a schedule plans them, in the source's own unit: seconds of the link to host memory, seconds of the links
+  // to tiers (one tier after the other, so that no link is promised twice), or tokens of steps.
+  /// The load of the request's next verification, if it began now.
+  [[nodiscard]] virtual double load(const Request& r) const = 0;
+  /// The load of a request that is about to be admitted, until it decodes. `bytes`: that it loads from host memory.
+  [[nodiscard]] virtual double first_load(const Request& r, std::int64_t bytes) const = 0;
+  /// Load that an iteration of so many seconds has room for, beside so many decoding requests.
+  [[nodiscard]] virtual double loads_each(double iteration_s, std::int64_t /*decoding*/) const { return iteration_s; }
   /// Of what its drafts read, the bytes that the full KV contains as well, so that they may leave while it is there.
   [[nodiscard]] virtual std::int64_t replaceable(const Request&) const { return 0; }
 
   /// The request is about to be admitted; Request::prefix says what was found of its prompt, which decides whether
   /// there is anything to verify.
   virtual void found(Request&) const {}
-  /// Until its first verification nothing of a request is final: it is brought as soon as there is room, without being
-  /// asked for by the schedule.
-  [[nodiscard]] virtual bool brings_at_once(const Request&) const { return false; }
+  /// Nothing of the request is final before its next verification. Nobody gains by drafts that put it off: schedules
+  /// that plan verifications place this one at the earliest iteration that has room, and the others leave it to
+  /// SchedulePolicyEntry::loads_first_at_once. A planned one takes no memory while it waits for the link or the steps.
+  [[nodiscard]] virtual bool is_first(const Request&) const { return false; }
   /// Its memory is reserved.
   virtual void bring(Request& r) = 0;
   /// What was brought is there.

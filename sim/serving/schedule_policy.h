@@ -32,12 +32,12 @@ struct ReplicaView {
   std::span<const Request* const> asked;
   std::int64_t drafting = 0;     ///< others that draft, as was decided before
   double iteration_s = 0;        ///< estimate of an iteration's length
-  double link_bytes_per_s = 0;   ///< host to GPU
+  double loads_each = 0;         ///< what an iteration has for loads of full KV: FullKvSource::loads_each()
   std::int64_t kv_capacity = 0;  ///< bytes of GPU memory for KV
   std::int64_t held_bytes = 0;   ///< of it, reserved other than for reloads
   std::int64_t draft_limit = 0;  ///< most positions a request may draft
   double tokens_per_draft = 1;   ///< mean that one drafting step adds: more than 1 with an auxiliary drafter
-  const class KvGeometry* geometry = nullptr;
+  const class FullKvSource* full_kv = nullptr;  ///< what verifications load
 };
 
 /// What becomes of a request.
@@ -101,6 +101,9 @@ struct SchedulePolicyEntry {
   bool needs_verification = false;  ///< has a meaning only for decode policies that verify
   /// Asks for a reload when its draft is complete, and the request drafts on until it is there.
   bool drafts_while_reloading = false;
+  /// The first verification of a prompt as it was found is not the policy's to ask for: its full KV is loaded as soon
+  /// as there is memory (FullKvSource::is_first).
+  bool loads_first_at_once = false;
   schema::KeyFragment keys{};  ///< that it reads in ScheduleConfig::own
   std::unique_ptr<SchedulePolicy> (*make)(const ScheduleConfig& config) = nullptr;
 };

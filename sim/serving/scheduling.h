@@ -8,11 +8,11 @@
 
 #include "sim/engine/ordered_queue.h"
 #include "sim/machine/gpu_group.h"
+#include "sim/serving/full_kv_source.h"
 #include "sim/serving/instance_environment.h"
 #include "sim/serving/kv_holdings.h"
 #include "sim/serving/roster.h"
 #include "sim/serving/schedule_policy.h"
-#include "sim/transport/link.h"
 
 namespace kvsim::serving {
 
@@ -21,8 +21,11 @@ class Scheduling {
   /// All of it outlives this. `tokens_per_draft`: ReplicaView's. `when_due`: the policy is asked when what it decided
   /// stands no longer, else about everybody in every iteration.
   Scheduling(const InstanceEnvironment& environment, const SchedulePolicyEntry& policy, const Roster& roster,
-             const machine::GpuGroup& gpus, const KvHoldings& memory, const transport::Link& from_host,
-             double tokens_per_draft, bool when_due);
+             const machine::GpuGroup& gpus, const KvHoldings& memory, double tokens_per_draft, bool when_due);
+
+  /// Before anything else: where full KV comes from, which outlives this.
+  void plans_loads_of(const FullKvSource& full_kv) { full_kv_ = &full_kv; }
+  [[nodiscard]] bool loads_first_at_once() const { return loads_first_at_once_; }
 
   /// May the request enter now? See SchedulePolicy::admit.
   [[nodiscard]] bool admit(const Request& r, std::int64_t first_load_bytes);
@@ -79,9 +82,9 @@ class Scheduling {
   const Roster& roster_;
   const machine::GpuGroup& gpus_;
   const KvHoldings& memory_;
-  const transport::Link& from_host_;
+  const FullKvSource* full_kv_ = nullptr;
   double tokens_per_draft_;
-  bool when_due_, kv_comes_by_layers_;
+  bool when_due_, kv_comes_by_layers_, loads_first_at_once_;
   std::int64_t draft_limit_;
   std::unique_ptr<SchedulePolicy> policy_;
   bool together_;
