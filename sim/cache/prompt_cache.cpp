@@ -210,14 +210,30 @@ void PromptCache::load(const Request& r, engine::Callback on_complete) {
   store_->load(prompt.replica, ids, r.id, on_complete);
 }
 
-void PromptCache::load_missing(const Request& r, engine::Callback on_complete) {
-  const Prompt& prompt = prompts_.at(r.id);
-  std::vector<TieredStore::Missing> missing;
+std::vector<TieredStore::Missing> PromptCache::missing(const Prompt& prompt) const {
+  std::vector<TieredStore::Missing> list;
   for (const auto& [part, copy] : prompt.loaded) {
     const std::int64_t tokens = missing_tokens(pool_[copy.option], prompt.parts[part].part.tokens);
-    if (tokens > 0) missing.push_back({copy.id, geometry_.full_transfer(tokens)});
+    if (tokens > 0) list.push_back({copy.id, geometry_.full_transfer(tokens)});
   }
-  store_->load_missing(prompt.replica, missing, r.id, on_complete);
+  return list;
+}
+
+void PromptCache::load_missing(const Request& r, engine::Callback on_complete) {
+  const Prompt& prompt = prompts_.at(r.id);
+  store_->load_missing(prompt.replica, missing(prompt), r.id, on_complete);
+}
+
+double PromptCache::load_s(const Request& r) const {
+  const Prompt& prompt = prompts_.at(r.id);
+  std::vector<ObjectId> ids;
+  for (const FoundPart& part : found(prompt)) ids.push_back(part.copy.id);
+  return store_->load_s(prompt.replica, ids);
+}
+
+double PromptCache::load_missing_s(const Request& r) const {
+  const Prompt& prompt = prompts_.at(r.id);
+  return store_->load_missing_s(prompt.replica, missing(prompt));
 }
 
 /// Each prompt once, however often it was admitted.

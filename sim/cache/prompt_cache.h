@@ -89,6 +89,8 @@ class PromptCache : public serving::PromptStore {
   [[nodiscard]] bool has_first(const serving::Request& r) const;
   void load(const serving::Request& r, engine::Callback on_complete) override;
   void load_missing(const serving::Request& r, engine::Callback on_complete) override;
+  [[nodiscard]] double load_s(const serving::Request& r) const override;
+  [[nodiscard]] double load_missing_s(const serving::Request& r) const override;
   void computed(const serving::Request& r) override;
   void preempted(const serving::Request& r) override { store_->withdraw(r.id); }
   std::optional<serving::ProfilingWork> finished(const serving::Request& r) override;
@@ -129,6 +131,7 @@ class PromptCache : public serving::PromptStore {
 
   models::CurveIndex curve_of(std::uint64_t key);
   [[nodiscard]] std::vector<FoundPart> found(const Prompt& prompt) const;
+  [[nodiscard]] std::vector<TieredStore::Missing> missing(const Prompt& prompt) const;
   void count(const serving::Request& r, const Prompt& prompt);
   void measure_tiers(serving::Measurements& measured) const;
 

@@ -13,13 +13,14 @@ using engine::Callback;
 using serving::Request;
 
 Guests::Guests(const serving::InstanceEnvironment& environment, const serving::SchedulePolicyEntry& policy, Site& site,
-               const transport::Link& reads, double tokens_per_draft, GuestsOwner& owner)
+               double tokens_per_draft, GuestsOwner& owner)
     : simulator_(environment.simulator),
       requests_(environment.requests),
       site_(site),
       owner_(owner),
-      scheduling_(environment, policy, all_, site.gpus(), std::as_const(site).memory(), reads, tokens_per_draft,
+      scheduling_(environment, policy, all_, site.gpus(), std::as_const(site).memory(), tokens_per_draft,
                   serving::Scheduling::Asked::by_time) {
+  scheduling_.plans_loads_of(owner);
   site.instance().before_steps(Callback::to<&Guests::decide>(this));
 }
 
@@ -89,7 +90,7 @@ void Guests::start_reload(const serving::IterationPlan::ReloadStart& wish) {
   if (owner_.start_reload(r)) {
     scheduling_.reload_started(r);
   } else {
-    scheduling_.reload_found_no_memory(r, owner_.reload_bytes(r), wish.until_it_starts);
+    scheduling_.reload_found_no_memory(r, owner_.reservation(r), wish.until_it_starts);
   }
 }
 

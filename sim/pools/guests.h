@@ -12,29 +12,25 @@
 #include "sim/serving/instance_environment.h"
 #include "sim/serving/schedule_policy.h"
 #include "sim/serving/scheduling.h"
-#include "sim/transport/link.h"
 
 namespace kvsim::pools {
 
 /// Does what the policy has decided.
-class GuestsOwner {
+class GuestsOwner : public serving::FullKvLoads {
  public:
-  virtual ~GuestsOwner() = default;
   /// Of a reload under way: a verification may begin, as its last layers will come in time.
   [[nodiscard]] virtual bool arrives_in_time(const serving::Request& r) const = 0;
   /// False: there is no memory for it.
   [[nodiscard]] virtual bool start_reload(const serving::Request& r) = 0;
-  /// GPU memory of its next reload.
-  [[nodiscard]] virtual std::int64_t reload_bytes(const serving::Request& r) const = 0;
   /// In the step that is being decided, unless it is being verified.
   virtual void verify(const serving::Request& r) = 0;
 };
 
 class Guests {
  public:
-  /// All of it outlives this. `reads`: the site's link. `tokens_per_draft`: serving::ReplicaView's.
+  /// All of it outlives this. `tokens_per_draft`: serving::ReplicaView's.
   Guests(const serving::InstanceEnvironment& environment, const serving::SchedulePolicyEntry& policy, Site& site,
-         const transport::Link& reads, double tokens_per_draft, GuestsOwner& owner);
+         double tokens_per_draft, GuestsOwner& owner);
 
   /// The request's first round begins, or its full KV is there to stay where its drafts are verified.
   void join(serving::Request& r);

@@ -17,14 +17,12 @@ bool by_schedule(const serving::ServingConfig& config) {
 
 using engine::Callback;
 
-Rounds::Rounds(const RoundParts& parts, const serving::InstanceEnvironment& environment, std::span<Site> local,
-               const StorageNetwork& network)
+Rounds::Rounds(const RoundParts& parts, const serving::InstanceEnvironment& environment, std::span<Site> local)
     : parts_(parts), guests_(by_schedule(parts.config) ? local.size() : 0) {
   if (!by_schedule(parts.config)) return;
   const auto& policy = *serving::find_schedule_policy(parts.config.schedule.policy);
   for (Site& site : local) {
-    guests_.add(environment, policy, site, network.kv_link(Pool::local, site.index()).to_gpu,
-                parts.lengths.tokens_per_step(), static_cast<GuestsOwner&>(*this));
+    guests_.add(environment, policy, site, parts.lengths.tokens_per_step(), static_cast<GuestsOwner&>(*this));
   }
 }
 
@@ -131,8 +129,13 @@ bool Rounds::start_reload(const serving::Request& q) {
   return parts_.reloads.start_now(*parts_.requests.find(q.id));
 }
 
-std::int64_t Rounds::reload_bytes(const serving::Request& q) const {
+std::int64_t Rounds::reservation(const serving::Request& q) const {
   return parts_.memory.reload_private(*parts_.requests.find(q.id));
+}
+
+double Rounds::load(const serving::Request& q) const {
+  const PoolRequest& r = *parts_.requests.find(q.id);
+  return parts_.reloads.length_s(r, *r.local);
 }
 
 void Rounds::verify(const serving::Request& q) {

@@ -45,8 +45,7 @@ struct RoundParts {
 
 class Rounds final : private GuestsOwner {
  public:
-  Rounds(const RoundParts& parts, const serving::InstanceEnvironment& environment, std::span<Site> local,
-         const StorageNetwork& network);
+  Rounds(const RoundParts& parts, const serving::InstanceEnvironment& environment, std::span<Site> local);
 
   /// It drafts from now on.
   void start(PoolRequest& r);
@@ -82,7 +81,9 @@ class Rounds final : private GuestsOwner {
   // Of guests.
   [[nodiscard]] bool arrives_in_time(const serving::Request& q) const override;
   [[nodiscard]] bool start_reload(const serving::Request& q) override;
-  [[nodiscard]] std::int64_t reload_bytes(const serving::Request& q) const override;
+  [[nodiscard]] std::int64_t reservation(const serving::Request& q) const override;
+  [[nodiscard]] double load(const serving::Request& q) const override;
+  [[nodiscard]] double first_load(const serving::Request& q, std::int64_t) const override { return load(q); }
   void verify(const serving::Request& q) override;
   [[nodiscard]] bool in_time(PoolRequest& r);
   [[nodiscard]] static bool full_kv_there(const PoolRequest& r) {

@@ -66,7 +66,7 @@ TwoPools::TwoPools(const serving::RunEnvironment& environment, std::unique_ptr<s
                 *dispatcher_, changed_sites_}),
       rounds_({environment.simulator, config_, acceptance_, requests_, *stored_, *dispatcher_, outlook_, reloads_,
                memory_, lengths_, log_, *this},
-              site_environment_, sites_.local, network_) {}
+              site_environment_, sites_.local) {}
 
 std::vector<std::string> TwoPools::fallbacks() const {
   std::vector<std::string> said = timer_.fallbacks();

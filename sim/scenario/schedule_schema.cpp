@@ -97,6 +97,7 @@ void add_schedule_rules(ObjectSchema<Written>& scenario) {
   scenario.unread({"schedule.arrival"}, [](const Written& s) {
     const serving::DecodePolicy decode = serving::configured_policy(s.serving);
     if (decode.verifies && !decode.keeps_full && !decode.as_found()) return std::string();
+    if (decode.as_found()) return std::string("drafts read prompts as they were found, and the full KV comes whole");
     return fmt::format("decode policy {} reloads nothing that a verification waits for", decode.name);
   });
   scenario.unread({"schedule.blocking_loads"}, [](const Written& s) {

@@ -10,7 +10,8 @@
 
 namespace kvsim::serving {
 
-/// What one verification will need. Windows are iterations from now.
+/// What one verification will need. Windows are iterations from now. Where the full KV crosses no link but is computed,
+/// tokens of steps stand for seconds of the link, here and in what an iteration has of them.
 struct ReloadDemand {
   double transfer_s = 0;      ///< link time of the full KV
   double bytes = 0;           ///< GPU memory it occupies from the first byte to the verification

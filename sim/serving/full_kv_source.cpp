@@ -21,6 +21,12 @@ class HostCopies final : public FullKvSource {
   [[nodiscard]] std::int64_t reservation(const Request& r) const override {
     return parts_.geometry.reload_reservation(r.prompt, r.generated);
   }
+  [[nodiscard]] double load(const Request& r) const override {
+    return first_load(r, parts_.geometry.reload_transfer(r.prompt, r.generated));
+  }
+  [[nodiscard]] double first_load(const Request&, std::int64_t bytes) const override {
+    return static_cast<double>(bytes) / parts_.from_host.bandwidth();
+  }
   [[nodiscard]] std::int64_t replaceable(const Request& r) const override {
     return r.settling ? 0 : parts_.geometry.redundant_reservation(r.prompt, r.generated);
   }
@@ -63,11 +69,13 @@ class Tiers final : public WholePrompts {
   [[nodiscard]] std::int64_t reservation(const Request& r) const override {
     return parts_.geometry.full_reservation(r.prefix.missing);
   }
+  [[nodiscard]] double load(const Request& r) const override { return parts_.prompts.load_missing_s(r); }
+  [[nodiscard]] double first_load(const Request& r, std::int64_t) const override { return parts_.prompts.load_s(r); }
   void found(Request& r) const override {
     WholePrompts::found(r);
     r.round.tail = r.direct ? 0 : r.prefill_target - r.prefix.tokens;
   }
-  [[nodiscard]] bool brings_at_once(const Request& r) const override { return r.generated == 0; }
+  [[nodiscard]] bool is_first(const Request& r) const override { return r.generated == 0; }
   void bring(Request& r) override {
     engine::Callback arrived = parts_.on_arrived;
     arrived.word = r.id;
@@ -98,11 +106,19 @@ class Recomputed final : public WholePrompts {
   [[nodiscard]] std::int64_t reservation(const Request& r) const override {
     return parts_.geometry.full_reservation(r.prefill_target);
   }
+  [[nodiscard]] double load(const Request& r) const override { return static_cast<double>(r.prefill_target); }
+  /// Rows of assemblies and prompts that are simply prefilled go before what is recomputed.
+  [[nodiscard]] double first_load(const Request& r, std::int64_t) const override {
+    return static_cast<double>(r.assembly ? r.assembly->rows : r.prefill_target);
+  }
+  [[nodiscard]] double loads_each(double, std::int64_t decoding) const override {
+    return static_cast<double>(std::max<std::int64_t>(parts_.config.schedule.max_batched_tokens - decoding, 1));
+  }
   void found(Request& r) const override {
     WholePrompts::found(r);
     r.round.tail = 0;
   }
-  [[nodiscard]] bool brings_at_once(const Request&) const override { return true; }
+  [[nodiscard]] bool is_first(const Request&) const override { return true; }
   void bring(Request& r) override { r.recomputed = 0; }
 
   void batch(std::span<Request* const> decoding, std::int64_t& budget, models::StepWork& work) override {
@@ -128,7 +144,8 @@ class Recomputed final : public WholePrompts {
   }
   void verified(Request& r, bool) override {
     r.direct = true;
-    parts_.memory.unstage(r.kv);
+    r.prefix.dropped = r.prefix.missing = 0;
+    parts_.memory.unstage(r.kv);  // what it holds grows to all of the prompt, in the place of this
   }
 
  private:

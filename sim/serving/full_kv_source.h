@@ -19,6 +19,7 @@
 #include "sim/serving/measurements.h"
 #include "sim/serving/prompt_store.h"
 #include "sim/serving/request.h"
+#include "sim/serving/schedule_policy.h"
 #include "sim/transport/link.h"
 
 namespace kvsim::serving {
@@ -34,25 +35,19 @@ struct FullKvParts {
   engine::Callback on_arrived;  ///< word: the request's id; what bring() asked for is in GPU memory
 };
 
-class FullKvSource {
+class FullKvSource : public FullKvLoads {
  public:
   explicit FullKvSource(const FullKvParts& parts) : parts_(parts) {}
-  virtual ~FullKvSource() = default;
 
   /// GPU memory that the largest verification of a request with this context in the end takes beside its drafts; 0
   /// where it is counted in KvGeometry::compressed_reservation() + reload_reservation() already.
   [[nodiscard]] virtual std::int64_t most_beside(std::int64_t /*tokens*/) const { return 0; }
-  /// GPU memory of what the request's next verification brings.
-  [[nodiscard]] virtual std::int64_t reservation(const Request& r) const = 0;
   /// Of what its drafts read, the bytes that the full KV contains as well, so that they may leave while it is there.
   [[nodiscard]] virtual std::int64_t replaceable(const Request&) const { return 0; }
 
   /// The request is about to be admitted; Request::prefix says what was found of its prompt, which decides whether
   /// there is anything to verify.
   virtual void found(Request&) const {}
-  /// Until its first verification nothing of a request is final: it is brought as soon as there is room, without being
-  /// asked for by the schedule.
-  [[nodiscard]] virtual bool brings_at_once(const Request&) const { return false; }
   /// Its memory is reserved.
   virtual void bring(Request& r) = 0;
   /// What was brought is there.

@@ -40,11 +40,10 @@ Instance::Instance(const InstanceEnvironment& environment, const InstanceSpec& s
       log_(env_.simulator, env_.config, env_.measured),
       loads_(env_, link_.to_gpu, loop_.gpus(), use_, *this),
       offloading_(env_, demand_, link_.from_gpu, loop_.gpus(), use_, *this),
-      scheduling_(env_, schedule, roster_.decoding(), loop_.gpus(), memory_, link_.to_gpu,
-                  loop_.proposals().drafting().tokens_per_step(),
-                  env_.config.run.stretches && rounds_in_step(env_.decode, loop_.steady())
-                      ? Scheduling::Asked::when_due
-                      : Scheduling::Asked::in_every_step),
+      scheduling_(
+          env_, schedule, roster_.decoding(), loop_.gpus(), memory_, loop_.proposals().drafting().tokens_per_step(),
+          env_.config.run.stretches && rounds_in_step(env_.decode, loop_.steady()) ? Scheduling::Asked::when_due
+                                                                                   : Scheduling::Asked::in_every_step),
       reloads_(env_, memory_, roster_, scheduling_, loop_, link_.to_gpu, use_),
       rounds_(env_, demand_, roster_, loop_.gpus(), link_.to_gpu, log_, loop_.proposals(), schedules_),
       steady_rounds_(env_, roster_, loop_.steady(), scheduling_, rounds_, loop_.parts(), schedules_),

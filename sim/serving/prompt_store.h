@@ -67,6 +67,9 @@ class PromptStore {
   /// Brings what a verification needs beside what was loaded at the latest admission (StoredPrefix::missing) to its
   /// replica; `on_complete` runs when all of it is there, never within the call.
   virtual void load_missing(const Request&, engine::Callback) {}
+  /// Seconds that load() and load_missing() would take of links that are free, one tier after the other.
+  [[nodiscard]] virtual double load_s(const Request&) const { return 0; }
+  [[nodiscard]] virtual double load_missing_s(const Request&) const { return 0; }
 
   /// How the request's prompt is put together from what find() returns now, where prompts are put together at all.
   [[nodiscard]] virtual std::unique_ptr<PromptAssembly> assembly(const Request&) const { return nullptr; }

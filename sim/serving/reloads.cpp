@@ -21,7 +21,9 @@ Reloads::Reloads(const InstanceEnvironment& environment, KvHoldings& memory, con
       full_kv_(make_full_kv_source({environment.config, environment.geometry, memory, from_host, environment.prompts,
                                     environment.measured, Callback::to<&Reloads::on_arrived>(this)},
                                    environment.decode)),
-      by_layers_(full_kv_comes_by_layers(environment.config, environment.decode)) {}
+      by_layers_(full_kv_comes_by_layers(environment.config, environment.decode)) {
+  scheduling.plans_loads_of(*full_kv_);
+}
 
 std::int64_t Reloads::largest() const {
   if (!env_.decode.verifies || largest_of_ == roster_.changes()) return largest_;
@@ -48,9 +50,9 @@ void Reloads::begin_step(std::span<Request* const> asked) {
   if (by_layers_) {
     for (Request* r : asked) mark_arriving(*r);
   }
-  if (!env_.decode.as_found()) return;
+  if (!env_.decode.as_found() || !scheduling_.loads_first_at_once()) return;
   for (Request* r : roster_.decoding()) {
-    const bool first = !r->direct && full_kv_->brings_at_once(*r);
+    const bool first = !r->direct && full_kv_->is_first(*r);
     if (first && r->round.reload == Reload::none && !start(*r, false)) return;
   }
 }

@@ -23,6 +23,26 @@
 
 namespace kvsim::serving {
 
+/// Full KV that verifications load, as schedules plan it. Loads are in a unit of their own: seconds of a link, seconds
+/// of the links to tiers (one tier after the other, so that no link is promised twice), or tokens of steps.
+class FullKvLoads {
+ public:
+  virtual ~FullKvLoads() = default;
+
+  /// GPU memory of what the request's next verification brings.
+  [[nodiscard]] virtual std::int64_t reservation(const Request& r) const = 0;
+  /// The load of that, if it began now.
+  [[nodiscard]] virtual double load(const Request& r) const = 0;
+  /// The load of a request that is about to be admitted, until it decodes. `bytes`: that it loads from host memory.
+  [[nodiscard]] virtual double first_load(const Request& r, std::int64_t bytes) const = 0;
+  /// Load that an iteration of so many seconds has room for, beside so many decoding requests.
+  [[nodiscard]] virtual double loads_each(double iteration_s, std::int64_t /*decoding*/) const { return iteration_s; }
+  /// Nothing of the request is final before its next verification. Nobody gains by drafts that put it off: schedules
+  /// that plan verifications place this one at the earliest iteration that has room, and the others leave it to
+  /// SchedulePolicyEntry::loads_first_at_once. A planned one takes no memory while it waits for the link or the steps.
+  [[nodiscard]] virtual bool is_first(const Request&) const { return false; }
+};
+
 /// What a policy may know of its replica.
 struct ReplicaView {
   engine::SimTime now;
@@ -31,14 +51,14 @@ struct ReplicaView {
   std::span<const Request* const> decoding;
   /// Of these, in the same order, those about whom plan() decides.
   std::span<const Request* const> asked;
-  std::int64_t drafting = 0;     ///< others that draft, as was decided before
-  double iteration_s = 0;        ///< estimate of an iteration's length
-  double link_bytes_per_s = 0;   ///< host to GPU
-  std::int64_t kv_capacity = 0;  ///< bytes of GPU memory for KV
-  std::int64_t held_bytes = 0;   ///< of it, reserved other than for reloads
-  std::int64_t draft_limit = 0;  ///< most positions a request may draft
-  double tokens_per_draft = 1;   ///< mean that one drafting step adds: more than 1 with an auxiliary drafter
-  const class KvGeometry* geometry = nullptr;
+  std::int64_t drafting = 0;             ///< others that draft, as was decided before
+  double iteration_s = 0;                ///< estimate of an iteration's length
+  double loads_each = 0;                 ///< what an iteration has for loads of full KV: FullKvLoads::loads_each()
+  std::int64_t kv_capacity = 0;          ///< bytes of GPU memory for KV
+  std::int64_t held_bytes = 0;           ///< of it, reserved other than for reloads
+  std::int64_t draft_limit = 0;          ///< most positions a request may draft
+  double tokens_per_draft = 1;           ///< mean that one drafting step adds: more than 1 with an auxiliary drafter
+  const FullKvLoads* full_kv = nullptr;  ///< what verifications load
 };
 
 /// What becomes of a request.
@@ -102,6 +122,9 @@ struct SchedulePolicyEntry {
   bool needs_verification = false;  ///< has a meaning only for decode policies that verify
   /// Asks for a reload when its draft is complete, and the request drafts on until it is there.
   bool drafts_while_reloading = false;
+  /// The first verification of a prompt as it was found is not the policy's to ask for: its full KV is loaded as soon
+  /// as there is memory (FullKvLoads::is_first).
+  bool loads_first_at_once = false;
   schema::KeyFragment keys{};  ///< that it reads in ScheduleConfig::own
   std::unique_ptr<SchedulePolicy> (*make)(const ScheduleConfig& config) = nullptr;
 };

@@ -5,25 +5,34 @@
 #include <utility>
 
 #include "sim/serving/draft_lengths/draft_length_policy.h"
-#include "sim/serving/full_kv_source.h"
-#include "sim/serving/kv_geometry.h"
 
 namespace kvsim::serving {
 
+namespace {
+
+/// The configured keys, where what does not come by layers comes whole.
+ScheduleConfig schedule_of(const InstanceEnvironment& environment) {
+  ScheduleConfig schedule = environment.config.schedule;
+  if (!full_kv_comes_by_layers(environment.config, environment.decode)) schedule.arrival = ReloadArrival::whole;
+  return schedule;
+}
+
+}  // namespace
+
 Scheduling::Scheduling(const InstanceEnvironment& environment, const SchedulePolicyEntry& policy,
                        const std::vector<Request*>& decoding, const machine::GpuGroup& gpus, const KvHoldings& memory,
-                       const transport::Link& from_host, double tokens_per_draft, Asked asked)
+                       double tokens_per_draft, Asked asked)
     : env_(environment),
       decoding_(decoding),
       gpus_(gpus),
       memory_(memory),
-      from_host_(from_host),
       tokens_per_draft_(tokens_per_draft),
       when_due_(asked != Asked::in_every_step),
       by_time_(asked == Asked::by_time),
       kv_comes_by_layers_(full_kv_comes_by_layers(environment.config, environment.decode)),
+      loads_first_at_once_(policy.loads_first_at_once),
       draft_limit_(draft_limit(environment.config.decode)),
-      policy_(policy.make(environment.config.schedule)),
+      policy_(policy.make(schedule_of(environment))),
       together_(policy_->decides_together()),
       iteration_s_(gpus.iteration_s()) {}
 
@@ -201,12 +210,12 @@ ReplicaView Scheduling::view() const {
   v.asked = asked_;
   v.drafting = drafting_;
   v.iteration_s = gpus_.iteration_s();
-  v.link_bytes_per_s = from_host_.bandwidth();
+  v.loads_each = full_kv_->loads_each(v.iteration_s, static_cast<std::int64_t>(v.decoding.size()));
   v.kv_capacity = memory_.capacity();
   v.held_bytes = memory_.held();
   v.draft_limit = draft_limit_;
   v.tokens_per_draft = tokens_per_draft_;
-  v.geometry = &env_.geometry;
+  v.full_kv = full_kv_;
   return v;
 }
 

@@ -12,7 +12,6 @@
 #include "sim/serving/instance_environment.h"
 #include "sim/serving/kv_holdings.h"
 #include "sim/serving/schedule_policy.h"
-#include "sim/transport/link.h"
 
 namespace kvsim::serving {
 
@@ -28,7 +27,11 @@ class Scheduling {
   /// All of it outlives this. `decoding` and `tokens_per_draft`: ReplicaView's.
   Scheduling(const InstanceEnvironment& environment, const SchedulePolicyEntry& policy,
              const std::vector<Request*>& decoding, const machine::GpuGroup& gpus, const KvHoldings& memory,
-             const transport::Link& from_host, double tokens_per_draft, Asked asked);
+             double tokens_per_draft, Asked asked);
+
+  /// Before anything else: where full KV comes from, which outlives this.
+  void plans_loads_of(const FullKvLoads& full_kv) { full_kv_ = &full_kv; }
+  [[nodiscard]] bool loads_first_at_once() const { return loads_first_at_once_; }
 
   /// May the request enter now? See SchedulePolicy::admit.
   [[nodiscard]] bool admit(const Request& r, std::int64_t first_load_bytes);
@@ -92,9 +95,9 @@ class Scheduling {
   const std::vector<Request*>& decoding_;
   const machine::GpuGroup& gpus_;
   const KvHoldings& memory_;
-  const transport::Link& from_host_;
+  const FullKvLoads* full_kv_ = nullptr;
   double tokens_per_draft_;
-  bool when_due_, by_time_, kv_comes_by_layers_;
+  bool when_due_, by_time_, kv_comes_by_layers_, loads_first_at_once_;
   std::int64_t draft_limit_;
   std::unique_ptr<SchedulePolicy> policy_;
   bool together_;

@@ -62,11 +62,6 @@ void check_verification(const ServingConfig& config, const models::OptionPool& p
                                          "simulated): give placement.compressor, use utility, full_kv or sparse_self",
                                          policy, config.placement->policy));
   }
-  if (config.schedule.policy != "fcfs") {
-    throw ConfigurationError("schedule.policy",
-                             fmt::format("{} plans reloads from host memory, and here they come from tiers: use fcfs",
-                                         config.schedule.policy));
-  }
   const std::vector<StoreTier> tiers = tiers_of(config);
   if (tiers.empty() || tiers.back().capacity_bytes) {
     throw ConfigurationError("cluster.storage",

@@ -24,12 +24,6 @@ void check_decode_of_chunks(const serving::ServingConfig& config) {
                                      "decodes otherwise: use full_kv, or draft_verify to verify against whole prompts",
                                      decode.name));
   }
-  if (config.schedule.policy != "fcfs") {
-    throw ConfigurationError("schedule.policy",
-                             fmt::format("{} plans reloads from host memory, and here prompts are computed whole "
-                                         "instead: use fcfs",
-                                         config.schedule.policy));
-  }
   if (config.decode.acceptance.kind == models::AcceptanceKind::compressor) {
     throw ConfigurationError("decode.acceptance",
                              "nothing is published of how drafts on reused chunks agree with whole prompts: give "

@@ -99,24 +99,42 @@ void TieredStore::load(std::size_t replica, std::span<const ObjectId> found, std
   loads_.submit(begun, owner, "load");
 }
 
+std::pair<TierIndex, ObjectId> TieredStore::source_of(std::size_t replica, const Missing& missing) const {
+  const std::uint64_t key = objects_[missing.id].key;
+  const Found now = find(replica, key);
+  if (now.id != kNoObject && now.option == 0) return {objects_.copy(now.id).tier, now.id};
+  KVSIM_ALWAYS(whole_.has(replica, key), "a verification asks for KV that is whole nowhere");
+  return {tiers_.last(replica), kNoObject};
+}
+
 void TieredStore::load_missing(std::size_t replica, std::span<const Missing> missing, std::uint64_t owner,
                                Callback done) {
   Loads::Begun begun = loads_.begin(replica, false, done);
-  for (const auto& [found, bytes] : missing) {
-    const std::uint64_t key = objects_[found].key;
-    const Found now = find(replica, key);
-    const bool placed = now.id != kNoObject && now.option == 0;
-    KVSIM_ALWAYS(placed || whole_.has(replica, key), "a verification asks for KV that is whole nowhere");
-    if (placed) {
-      loads_.add(begun, objects_.copy(now.id).tier, now.id, bytes);
-      objects_.begin_read(now.id);
-    } else {
-      loads_.add(begun, tiers_.last(replica), kNoObject, bytes);
-    }
+  for (const Missing& lack : missing) {
+    const auto [tier, id] = source_of(replica, lack);
+    loads_.add(begun, tier, id, lack.bytes);
+    if (id != kNoObject) objects_.begin_read(id);
     counts_.whole_loads += 1;
-    counts_.whole_bytes += bytes;
+    counts_.whole_bytes += lack.bytes;
   }
   loads_.submit(begun, owner, "for verification");
+}
+
+double TieredStore::load_s(std::size_t replica, std::span<const ObjectId> found) const {
+  double s = 0;
+  for (const ObjectId id : found) {
+    const StoredCopy& copy = objects_.copy(id);
+    s += static_cast<double>(objects_.bytes(id, copy.option)) / tiers_.share_bytes_per_s(copy.tier, replica);
+  }
+  return s;
+}
+
+double TieredStore::load_missing_s(std::size_t replica, std::span<const Missing> missing) const {
+  double s = 0;
+  for (const Missing& lack : missing) {
+    s += static_cast<double>(lack.bytes) / tiers_.share_bytes_per_s(source_of(replica, lack).first, replica);
+  }
+  return s;
 }
 
 void TieredStore::on_batch(std::uint64_t id) {

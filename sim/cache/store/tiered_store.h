@@ -21,6 +21,7 @@
 #include <deque>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/placement/option_pool.h"
@@ -88,6 +89,10 @@ class TieredStore {
   /// Loads what compressed copies lack from wherever the object is whole: from the tier it is in, if its copy there is
   /// whole by now, else from the last one (StoreConfig::keeps_whole). Nobody shares such a load.
   void load_missing(std::size_t replica, std::span<const Missing> missing, std::uint64_t owner, engine::Callback done);
+  /// Seconds of links that both would take now, one tier after the other, of links that nobody else uses; a device that
+  /// replicas share counts as their equal part of it. Nobody's load that is under way is joined.
+  [[nodiscard]] double load_s(std::size_t replica, std::span<const ObjectId> found) const;
+  [[nodiscard]] double load_missing_s(std::size_t replica, std::span<const Missing> missing) const;
 
   /// A request of the replica used these, the last one first; those that were found under another name count there,
   /// too.
@@ -141,6 +146,8 @@ class TieredStore {
 
   // What arrives (tiered_store.cpp).
   void tiers_changed() { objects_.placement().tiers_changed(); }
+  /// The tier to read what a copy lacks from; kNoObject where that is the copy kept whole.
+  [[nodiscard]] std::pair<TierIndex, ObjectId> source_of(std::size_t replica, const Missing& missing) const;
   void on_batch(std::uint64_t batch);
   void end_read(ObjectId id);
   void consider_promotion(ObjectId id, std::size_t replica);

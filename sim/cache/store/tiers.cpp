@@ -98,8 +98,16 @@ transport::Lane* Tiers::add_load_lane(const StoreTier& t, std::optional<LinkId> 
   return &fabric_.add_lane(std::move(lane));
 }
 
+constexpr double kStandstill = 1.0;  // bytes/s: to whoever plans with it, a dead link is a very slow one
+
+double Tiers::share_bytes_per_s(TierIndex tier, std::size_t replica) const {
+  const double route = load(tier, replica).bandwidth();
+  const bool shared = tiers_[tier].domain == shared_domain() && spec(tier).kind == TierKind::device;
+  if (!shared) return std::max(route, kStandstill);
+  return std::max(std::min(route, tiers_[tier].read_down->bandwidth() / static_cast<double>(replicas())), kStandstill);
+}
+
 double Tiers::nominal_bandwidth(TierIndex tier) const {
-  constexpr double kStandstill = 1.0;  // bytes/s: to whoever plans with it, a dead link is a very slow one
   return std::max(tiers_[tier].loads.front()->bandwidth(), kStandstill);
 }
 

@@ -72,6 +72,8 @@ class Tiers {
 
   /// From the tier to the replica's GPUs.
   [[nodiscard]] transport::Lane& load(TierIndex tier, std::size_t replica) const;
+  /// What a replica may count on of the links from the tier to its GPUs, now; above 0.
+  [[nodiscard]] double share_bytes_per_s(TierIndex tier, std::size_t replica) const;
   /// From the tier to host memory, for what moves to another one; null: it is there.
   [[nodiscard]] transport::Lane* read_down(TierIndex tier) const { return tiers_[tier].read_down; }
   /// From host memory to the tier; null: it is there.

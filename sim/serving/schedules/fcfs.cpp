@@ -28,6 +28,7 @@ SchedulePolicyEntry schedule_fcfs() {
   return {.name = "fcfs",
           .description = "continuous batching in order of arrival; a reload is asked for when its draft is complete",
           .drafts_while_reloading = true,
+          .loads_first_at_once = true,
           .make = [](const ScheduleConfig&) -> std::unique_ptr<SchedulePolicy> { return std::make_unique<Fcfs>(); }};
 }
 

@@ -1,5 +1,6 @@
 // VeriCache's staggered schedule: every request's next verification is placed by ADMIT when its round begins, so that
-// reloads hide behind other requests' drafting and GPU memory holds few full KVs at a time.
+// reloads hide behind other requests' drafting and GPU memory holds few full KVs at a time. The source of the full KV
+// says what a load is counted in: seconds of links, or tokens of steps where prompts are computed whole.
 //
 // Belief and fact: rings count iterations, the link counts nanoseconds. When a reload has not arrived at its
 // iteration, the request goes on drafting up to the draft limit, then stalls; it is verified as soon as the KV is
@@ -14,7 +15,6 @@
 
 #include "models/schema/object_schema.h"
 #include "sim/serving/admit.h"
-#include "sim/serving/kv_geometry.h"
 #include "sim/serving/schedule_policy.h"
 
 namespace kvsim::serving {
@@ -29,10 +29,10 @@ class Staggered final : public SchedulePolicy {
   bool admit(const Request& request, std::int64_t first_load_bytes, const ReplicaView& view) override {
     // Its resident KV must not take the room that reloads already placed count on.
     if (rings_.memory_peak() > static_cast<double>(view.kv_capacity - view.held_bytes)) return false;
-    const double load_s = static_cast<double>(first_load_bytes) / view.link_bytes_per_s;
-    const auto load = rings_.admit_load(load_s, view.iteration_s);
+    const double first = view.full_kv->first_load(request, first_load_bytes);
+    const auto load = rings_.admit_load(first, view.loads_each);
     // What no ring of this size could ever hold is not worth waiting for: it is asked for on demand.
-    if (!load) return load_s > view.iteration_s * static_cast<double>(rings_.windows());
+    if (!load) return first > view.loads_each * static_cast<double>(rings_.windows());
     // A prompt that is prefilled here is placed when it is ready: how many iterations that takes nobody knows yet.
     if (request.resident || request.in_host_tokens < request.prompt) return true;
     const std::int64_t ready = load->last + 1;
@@ -61,7 +61,7 @@ class Staggered final : public SchedulePolicy {
   bool verified(const Request& request, const ReplicaView& view) override {
     forget(request);
     // The window now_ is the iteration that has just ended; drafting goes on in the next.
-    if (keeps_full_kv(request) || reserve(request, 1, false, view)) return true;
+    if (keeps_full_kv(request) || request.direct || reserve(request, 1, false, view)) return true;
     return unplaced_ == Unplaced::drafts_on || never_fits(request, view);
   }
 
@@ -102,7 +102,7 @@ class Staggered final : public SchedulePolicy {
       reserved = find(r);
     }
     const bool due = !reserved || now_ >= reserved->verify();
-    const bool awaits_kv = due || draft == Action::stall;
+    const bool awaits_kv = due || draft == Action::stall || view.full_kv->is_first(r);
     if (verifiable(r) && awaits_kv) return {Action::verify};
     const bool late = due && !r.round.away;
     // Who has nothing to draft may find its reload brought forward: start_earliest().
@@ -133,20 +133,18 @@ class Staggered final : public SchedulePolicy {
   }
 
   [[nodiscard]] bool never_fits(const Request& r, const ReplicaView& view) const {
-    const auto bytes = static_cast<double>(view.geometry->reload_transfer(r.prompt, r.generated));
-    return bytes / view.link_bytes_per_s > view.iteration_s * static_cast<double>(rings_.windows());
+    return view.full_kv->load(r) > view.loads_each * static_cast<double>(rings_.windows());
   }
 
   /// `ready`: windows from now until the request drafts.
   bool reserve(const Request& r, std::int64_t ready, bool before_decoding, const ReplicaView& view) {
-    const std::int64_t bytes = view.geometry->reload_transfer(r.prompt, r.generated);
     ReloadDemand demand;
-    demand.transfer_s = static_cast<double>(bytes) / view.link_bytes_per_s;
-    demand.bytes = static_cast<double>(view.geometry->reload_reservation(r.prompt, r.generated));
-    demand.anchor = ready + iterations_left(r, view);
+    demand.transfer_s = view.full_kv->load(r);
+    demand.bytes = static_cast<double>(view.full_kv->reservation(r));
+    demand.anchor = ready + (view.full_kv->is_first(r) ? 0 : iterations_left(r, view));
     demand.earliest = ready;
     const auto limit = static_cast<double>(view.kv_capacity - view.held_bytes);
-    const auto admitted = rings_.admit(demand, view.iteration_s, limit);
+    const auto admitted = rings_.admit(demand, view.loads_each, limit);
     if (!admitted) return false;
     reservations_[r.id] = {*admitted, now_, before_decoding, true};
     return true;
