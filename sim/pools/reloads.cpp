@@ -170,7 +170,7 @@ bool Reloads::try_start(PoolRequest& r) {
   NodeReloads& node = of(local);
   const std::int64_t before = local.memory().reserved();
   constexpr memory::KvForm kFull = memory::KvForm::full;
-  if (!local.memory().hold_chain(r.held->reload.kv, r.held->chain, kFull, memory_.block_bytes(kFull),
+  if (!local.memory().hold_chain(r.held->reload.kv, r.held->chain, kFull, memory_.block_bytes(Pool::local, kFull),
                                  memory_.reload_private(r))) {
     return false;
   }

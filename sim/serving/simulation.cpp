@@ -387,7 +387,7 @@ class Run {
     }
     m.measured_s = (simulator_.now() - measure_begin_).seconds();
     if (tokenise_s() > 0) {
-      m.tokenisers_s = m.measured_s * static_cast<double>(groups(config_.cluster));
+      m.tokenisers_s = m.measured_s * static_cast<double>(instances(config_.cluster));
       m.tokenising_s = std::min(tokenisers_.work_s() - tokenised_before_s_, m.tokenisers_s);
     }
     m.waiting_after = waiting_at_last_arrival_.value_or(waiting());
@@ -429,7 +429,7 @@ class Run {
   Judgement judgement_{config_, requests_, outcome_.measured};
   std::optional<models::RequestSpec> next_;
   engine::SlotTable<Come> texts_;  // that are being tokenised, or wait for it
-  engine::ServerPool tokenisers_{simulator_, static_cast<std::size_t>(groups(config_.cluster))};  // one a server
+  engine::ServerPool tokenisers_{simulator_, static_cast<std::size_t>(instances(config_.cluster))};  // one a server
   double tokenised_before_s_ = 0;  // server-seconds within the warm-up
   std::uint64_t refused_in_a_row_ = 0;
   std::optional<std::uint64_t> waiting_at_last_arrival_;  // of the judged ones, or of all
