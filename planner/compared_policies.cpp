@@ -34,7 +34,9 @@ Names default_decode_words(const Scenario& scenario) {
   const serving::ScheduleConfig& schedule = scenario.serving.schedule;
   if (schedule.reserves_output() || schedule.prefix_caching) return {"full_kv"};
   // Only their steps are known for ranks and stages, and beside prompts that come first.
-  if (!scenario.serving.cluster.parallel.tensor_only() || schedule.prefill_first()) {
+  const auto& groups = scenario.serving.cluster.groups;
+  const auto is_cut = [](const serving::GroupConfig& group) { return !group.parallel.tensor_only(); };
+  if (std::any_of(groups.begin(), groups.end(), is_cut) || schedule.prefill_first()) {
     return decode.compressor.name.empty() ? Names{"full_kv"} : Names{"full_kv", "lossy"};
   }
   if (own.fetch != serving::Fetch::none || own.low_bit_copy) {
@@ -66,7 +68,7 @@ Names default_pool_words(const Scenario& scenario) {
   const serving::Topology topology = scenario.serving.cluster.topology();
   Names names;
   for (const serving::InstancePool& pool : topology.instances) {
-    if (pool.count > 0) names.push_back(fmt::format("full_kv:{}", pool.name));
+    if (pool.group.count > 0) names.push_back(fmt::format("full_kv:{}", pool.group.name));
   }
   if (names.size() < 2) return names;
   names.insert(names.begin(), "full_kv:mix");

@@ -29,14 +29,16 @@ Complexity complexity_of(const scenario::Scenario& scenario) {
   for (const bool there : {decode.reads_compressed, decode.verifies, decode.drafter,
                            decode.drafts() && c.decode.draft_lengths.policy != "fixed", decode.fetches(),
                            c.prefill != serving::PrefillKind::recompute, !stores_whole(scenario),
-                           cluster.scorer_gpus > 0, takes_paths(scenario)}) {
+                           cluster.groups.front().scorer_gpus > 0, takes_paths(scenario)}) {
     all.mechanisms += there ? 1 : 0;
   }
-  const auto replicas = static_cast<double>(cluster.replicas);
-  all.memory_bytes = static_cast<double>(serving::gpus(cluster)) * static_cast<double>(cluster.gpu.memory_bytes.value) +
-                     replicas * static_cast<double>(cluster.host_memory_bytes);
+  for (const serving::GroupConfig& group : cluster.groups) {
+    const auto count = static_cast<double>(group.count);
+    all.memory_bytes += count * static_cast<double>(group.gpus()) * static_cast<double>(group.gpu.memory_bytes.value) +
+                        count * static_cast<double>(group.host_memory_bytes);
+  }
   if (!c.placement) return all;
-  all.tiers = (c.placement->gpu_memory_bytes > 0 ? 1 : 0) + (cluster.host_memory_bytes > 0 ? 1 : 0) +
+  all.tiers = (c.placement->gpu_memory_bytes > 0 ? 1 : 0) + (cluster.groups.front().host_memory_bytes > 0 ? 1 : 0) +
               static_cast<std::int64_t>(cluster.storage.size());
   for (const serving::StorageTierConfig& tier : cluster.storage) {
     if (tier.capacity_bytes) all.memory_bytes += static_cast<double>(*tier.capacity_bytes);

@@ -133,7 +133,10 @@ std::string unsteady_state(const serving::Measurements& m, double cv) {
 ExperimentResult run_experiment(const scenario::Scenario& scenario, const ExperimentOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   ExperimentResult result;
-  result.capacity = serving::kv_capacity(scenario.serving);
+  for (const serving::GroupConfig& group : scenario.serving.cluster.groups) {
+    result.capacities.push_back(group.count > 0 ? serving::kv_capacity(scenario.serving, group)
+                                                : serving::KvCapacity{});
+  }
   std::vector<SimulationOutcome> runs = run_all(scenario, options);
   result.replications = runs.size();
   result.interrupted = runs.size() < static_cast<std::size_t>(scenario.replications);
@@ -142,10 +145,13 @@ ExperimentResult run_experiment(const scenario::Scenario& scenario, const Experi
   for (const SimulationOutcome& run : runs) merge(result.measured, run.measured);
   result.fallbacks = runs.front().fallbacks;
   if (result.measured.extrapolated_iterations > 0) {
-    result.own_fallbacks.push_back(
-        fmt::format("{} of {} iterations had a size beyond what profile {} was measured at: its forms were carried on",
-                    result.measured.extrapolated_iterations, result.measured.iteration_s.count(),
-                    scenario.serving.cluster.profile.name));
+    std::vector<std::string> profiles;
+    for (const serving::GroupConfig* group : serving::kinds(scenario.serving.cluster)) {
+      profiles.push_back(group->profile.name);
+    }
+    result.own_fallbacks.push_back(fmt::format(
+        "{} of {} iterations had a size beyond what profile {} was measured at: its forms were carried on",
+        result.measured.extrapolated_iterations, result.measured.iteration_s.count(), fmt::join(profiles, " and ")));
   }
   result.refusals = runs.front().refusals;
   result.timeline = std::move(runs.front().timeline);

@@ -34,8 +34,8 @@ struct ExperimentResult {
   /// By result path ("throughput.output_tokens_per_s"): the interval over replications, or by batch means where there
   /// is only one.
   std::map<std::string, engine::ConfidenceInterval> confidence;
-  serving::KvCapacity capacity;
-  serving::Timeline timeline;  ///< of the first replication; without samples where none was asked for
+  std::vector<serving::KvCapacity> capacities;  ///< of one instance, by group; of a group without any too
+  serving::Timeline timeline;                   ///< of the first replication; without samples where none was asked for
   std::vector<std::string> fallbacks;
   std::vector<std::string> own_fallbacks;  ///< that came up in its course, where another policy may do without
   std::vector<std::string> refusals;

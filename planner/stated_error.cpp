@@ -255,7 +255,9 @@ ErrorGroup error_question(const scenario::Scenario& scenario, double memory_shor
   const serving::ServingConfig& c = scenario.serving;
   ErrorGroup q;
   q.model = c.model.name;
-  q.gpu = c.cluster.gpu.name;
+  for (const serving::GroupConfig* group : serving::kinds(c.cluster)) {
+    q.gpu += (q.gpu.empty() ? "" : " and ") + group->gpu.name;
+  }
   if (c.schedule.engine) q.engine = c.schedule.engine->name;
   q.kind = model_kind(c.model);
   q.memory_full = memory_short_share > kMemoryFull;

@@ -63,7 +63,7 @@ std::string own_policy(const Scenario& scenario) {
 }
 
 std::vector<Configuration> configurations_of(const Scenario& scenario, const CapacityRequest& request) {
-  const serving::ClusterConfig& own = scenario.serving.cluster;
+  const serving::GroupConfig& own = scenario.serving.cluster.uniform();
   std::vector<MachineRequest> machines = request.machines;
   if (machines.empty()) machines.push_back({own.gpu.name, own.parallel.tensor});
   std::vector<UnderPolicy> policies = request.policies;
@@ -75,7 +75,7 @@ std::vector<Configuration> configurations_of(const Scenario& scenario, const Cap
         PlacedScenario placed = place(with_sizes(under, sizes), machine);
         Configuration c;
         c.machine = machine.gpu;
-        c.tensor_parallel = placed.scenario.serving.cluster.parallel.tensor;
+        c.tensor_parallel = placed.scenario.serving.cluster.uniform().parallel.tensor;
         c.policy = policy;
         c.sizes = sizes;
         c.scenario = std::move(placed.scenario);
@@ -110,7 +110,7 @@ class Evaluation {
     FleetOptions fleet;
     fleet.required_rate = *request_.rate;
     fleet.replica_rate = c.rate_per_replica();
-    fleet.replica_fails_at = c.search.fails_at / static_cast<double>(c.scenario.serving.cluster.replicas);
+    fleet.replica_fails_at = c.search.fails_at / static_cast<double>(c.scenario.serving.cluster.replicas());
     fleet.n_minus_1 = request_.n_minus_1;
     ProbeOptions confirming = request_.probe;
     confirming.stage = Stage::confirmation;
@@ -167,7 +167,7 @@ class Evaluation {
       // Users beyond the slots only wait, which objectives without a wait do not see.
       if (!std::isfinite(longest_time_s(c.scenario.serving.slo, 1))) {
         const auto slots = static_cast<double>(c.scenario.serving.schedule.max_requests);
-        options.highest = std::min(options.highest, slots * static_cast<double>(c.scenario.serving.cluster.replicas));
+        options.highest = std::min(options.highest, slots * static_cast<double>(c.scenario.serving.cluster.replicas()));
       }
       options.first_guess = std::clamp(options.first_guess, 1.0, options.highest);
     }
@@ -203,7 +203,7 @@ class Evaluation {
   }
 
   void price(Configuration& c, const Probe& best) const {
-    const auto replicas = static_cast<double>(c.scenario.serving.cluster.replicas);
+    const auto replicas = static_cast<double>(c.scenario.serving.cluster.replicas());
     const Purchase own = purchase_of_one(c.scenario);
     c.dram_gb = own.dram_gb;
     c.ssd_gb = own.storage_gb;
@@ -279,11 +279,11 @@ const Probe* Configuration::last_of_search() const {
 }
 
 std::int64_t Configuration::gpus_per_replica() const {
-  return serving::gpus_per_group(scenario.serving.cluster);
+  return scenario.serving.cluster.uniform().gpus();
 }
 
 double Configuration::rate_per_replica() const {
-  return search.rate / static_cast<double>(scenario.serving.cluster.replicas);
+  return search.rate / static_cast<double>(scenario.serving.cluster.replicas());
 }
 
 std::string_view Configuration::limited_by() const {

@@ -27,8 +27,8 @@ namespace {
 HourlyCost cost_of_nodes(const models::PriceTable& prices, const serving::ClusterConfig& cluster, double nodes,
                          double host_memory_gb, double storage_gb) {
   const serving::NodeConfig& node = *cluster.node;
-  HourlyCost cost =
-      hourly_cost(prices, cluster.gpu.name, nodes * static_cast<double>(node.gpus), host_memory_gb, storage_gb);
+  HourlyCost cost = hourly_cost(prices, cluster.uniform().gpu.name, nodes * static_cast<double>(node.gpus),
+                                host_memory_gb, storage_gb);
   if (node.usd_per_hour) cost = {*node.usd_per_hour * nodes, 0, cost.storage};
   return cost;
 }
@@ -41,9 +41,17 @@ HourlyCost hourly_cost(const models::PriceTable& prices, const serving::ClusterC
     const auto nodes = static_cast<double>(serving::nodes_for(cluster, replicas));
     return cost_of_nodes(prices, cluster, nodes, host_memory_gb, storage_gb);
   }
-  const std::int64_t groups = serving::groups(cluster) / cluster.replicas * replicas;
-  return hourly_cost(prices, cluster.gpu.name, static_cast<double>(groups * serving::gpus_per_group(cluster)),
-                     host_memory_gb, storage_gb);
+  HourlyCost all = hourly_cost(prices, "", 0, host_memory_gb, storage_gb);
+  for (const serving::GroupConfig* kind : serving::kinds(cluster)) {
+    std::int64_t gpus = 0;
+    for (const serving::GroupConfig& group : cluster.groups) {
+      if (group.kind == kind->kind) gpus += group.count / cluster.replicas() * replicas * group.gpus();
+    }
+    const auto cost = hourly_cost(prices, kind->gpu.name, static_cast<double>(gpus), 0, 0).gpus;
+    if (!cost) return {{}, all.host_memory, all.storage};
+    all.gpus = all.gpus.value_or(0) + *cost;
+  }
+  return all;
 }
 
 HourlyCost hourly_cost_of_one(const models::PriceTable& prices, const serving::ClusterConfig& cluster,
@@ -51,7 +59,7 @@ HourlyCost hourly_cost_of_one(const models::PriceTable& prices, const serving::C
   if (cluster.node) {
     return cost_of_nodes(prices, cluster, serving::nodes_per_replica(cluster), host_memory_gb, storage_gb);
   }
-  return hourly_cost(prices, cluster.gpu.name, static_cast<double>(serving::gpus_per_group(cluster)), host_memory_gb,
+  return hourly_cost(prices, cluster.uniform().gpu.name, static_cast<double>(cluster.uniform().gpus()), host_memory_gb,
                      storage_gb);
 }
 
@@ -74,7 +82,7 @@ bool share_tiers(const serving::ServingConfig& config) {
 ProbeOptions replications_of(const scenario::Scenario& s, ProbeOptions options) {
   constexpr std::int64_t kFewest = 3;  // of which a spread can be told
   if (!independent_replicas(s)) return options;
-  const std::int64_t replicas = s.serving.cluster.replicas;
+  const std::int64_t replicas = s.serving.cluster.replicas();
   const std::int64_t runs = (options.replications + replicas - 1) / replicas;
   options.replications = std::min(options.replications, std::max(kFewest, runs));
   return options;
@@ -85,7 +93,7 @@ ProbeOptions replications_of(const scenario::Scenario& s, ProbeOptions options) 
 bool scatters_sessions(const scenario::Scenario& s) {
   const serving::ServingConfig& c = s.serving;
   const auto& storage = c.cluster.storage;
-  const bool own_tier = (c.cluster.host_memory_bytes > 0 && !c.cluster.host_shared) ||
+  const bool own_tier = (c.cluster.groups.front().host_memory_bytes > 0 && !c.cluster.host_shared) ||
                         (c.placement && c.placement->gpu_memory_bytes > 0) ||
                         std::any_of(storage.begin(), storage.end(), [](const auto& tier) { return !tier.shared; });
   const bool stores = (c.placement && own_tier) || c.schedule.prefix_caching;
@@ -178,14 +186,14 @@ Fleet size_fleet(const scenario::Scenario& scenario, const FleetOptions& fleet, 
   fleets.most = most;
   fleets.probe = [&](std::int64_t replicas) {
     scenario::Scenario simulated = scenario;
-    simulated.serving.cluster.replicas = simulated_replicas(scenario, replicas);
+    simulated.serving.cluster.groups.front().count = simulated_replicas(scenario, replicas);
     const Watch watch_fleet = [&](const ProbeProgress& progress) {
       if (!watch) return;
       ProbeProgress of_fleet = progress;
       of_fleet.fleet = replicas;
       watch(of_fleet);
     };
-    const auto part = static_cast<double>(simulated.serving.cluster.replicas);
+    const auto part = static_cast<double>(simulated.serving.cluster.replicas());
     return probe_rate(simulated, load_on(replicas) * part, replications_of(simulated, options), jobs, watch_fleet);
   };
   fleets.certain_to_fail = [&](std::int64_t replicas) {
@@ -202,7 +210,7 @@ Fleet size_fleet(const scenario::Scenario& scenario, const FleetOptions& fleet, 
   result.simulated = simulated_replicas(scenario, result.needed);
   result.replicas = result.needed + (fleet.n_minus_1 ? 1 : 0);
   const auto bought = static_cast<double>(result.replicas);
-  result.gpus = result.replicas * serving::gpus_per_group(scenario.serving.cluster);
+  result.gpus = result.replicas * scenario.serving.cluster.uniform().gpus();
   const serving::ClusterConfig& cluster = scenario.serving.cluster;
   if (cluster.node) result.nodes = serving::nodes_for(cluster, result.replicas);
   const Purchase purchase = purchase_for(scenario, result.replicas);

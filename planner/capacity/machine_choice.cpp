@@ -44,7 +44,7 @@ std::string problem_with(const scenario::Scenario& s) {
     systems::check(s.serving);
     const MeanRequest mean = mean_request(s);
     const double need = mean.prompt_tokens + mean.output_tokens;
-    const std::int64_t room = serving::kv_capacity(s.serving).context_tokens;
+    const std::int64_t room = serving::kv_capacity(s.serving, s.serving.cluster.uniform()).context_tokens;
     if (static_cast<double>(room) < need) {
       return fmt::format("KV room for {} tokens, a mean request has {:.0f}", room, need);
     }
@@ -99,7 +99,7 @@ std::vector<MachineRequest> parse_machines(std::string_view list) {
 }
 
 PlacedScenario place(const scenario::Scenario& scenario, const MachineRequest& machine) {
-  const serving::ClusterConfig& own = scenario.serving.cluster;
+  const serving::GroupConfig& own = scenario.serving.cluster.uniform();
   const auto with = [&](std::int64_t gpus, Placement placement) {
     PlacedScenario placed{moved_to(scenario, machine.gpu, gpus), placement, {}};
     placed.problem = problem_with(placed.scenario);
@@ -222,8 +222,8 @@ Purchase purchase_for(const scenario::Scenario& scenario, std::int64_t replicas)
 
 Purchase purchase_of_one(const scenario::Scenario& scenario) {
   const serving::ClusterConfig& cluster = scenario.serving.cluster;
-  const auto replicas = static_cast<double>(cluster.replicas);
-  Purchase purchase = purchase_for(scenario, cluster.replicas);
+  const auto replicas = static_cast<double>(cluster.replicas());
+  Purchase purchase = purchase_for(scenario, cluster.replicas());
   purchase.dram_gb = cluster.node && cluster.node->memory_bytes
                          ? serving::nodes_per_replica(cluster) * node_memory_gb(*cluster.node)
                          : purchase.dram_gb / replicas;

@@ -206,7 +206,7 @@ std::vector<std::string> tier_names(const scenario::Scenario& scenario) {
   std::vector<std::string> names;
   if (!scenario.serving.placement) return names;
   if (scenario.serving.placement->gpu_memory_bytes > 0) names.emplace_back("gpu");
-  if (scenario.serving.cluster.host_memory_bytes > 0) names.emplace_back("host");
+  if (scenario.serving.cluster.uniform().host_memory_bytes > 0) names.emplace_back("host");
   for (const serving::StorageTierConfig& t : scenario.serving.cluster.storage) names.push_back(t.name);
   return names;
 }
@@ -238,7 +238,7 @@ class Progress {
  public:
   Progress(const scenario::Scenario& scenario, std::size_t runs, const Watch& watch)
       : watch_(watch), end_s_(*scenario.serving.run.judge_until_s), reached_s_(runs) {
-    now_.replicas = scenario.serving.cluster.replicas;
+    now_.replicas = scenario.serving.cluster.replicas();
     now_.runs = runs;
   }
 
@@ -339,7 +339,7 @@ Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOpt
   }
   probe.passes = probe.meets && probe.unsteady.empty();
   probe.fallbacks = fallbacks_of(runs, std::accumulate(iterations.begin(), iterations.end(), std::size_t{0}),
-                                 scaled.serving.cluster.profile.name);
+                                 scaled.serving.cluster.uniform().profile.name);
   summarise(probe, all, runs);
   for (const serving::SloObjective& o : slo.objectives()) {
     probe.limited_s.push_back(times_of(all, o.metric).quantile(serving::slo_share(o.percentile)));
@@ -352,10 +352,10 @@ namespace {
 /// Of all replicas together.
 std::optional<std::int64_t> capacity_of(const scenario::Scenario& s, const std::string& tier) {
   const serving::ClusterConfig& cluster = s.serving.cluster;
-  if (tier == "gpu") return s.serving.placement->gpu_memory_bytes * cluster.replicas;
-  if (tier == "host") return cluster.host_memory_bytes * cluster.replicas;
+  if (tier == "gpu") return s.serving.placement->gpu_memory_bytes * cluster.replicas();
+  if (tier == "host") return cluster.uniform().host_memory_bytes * cluster.replicas();
   for (const serving::StorageTierConfig& t : cluster.storage) {
-    if (t.name == tier && t.capacity_bytes) return *t.capacity_bytes * (t.shared ? 1 : cluster.replicas);
+    if (t.name == tier && t.capacity_bytes) return *t.capacity_bytes * (t.shared ? 1 : cluster.replicas());
   }
   return std::nullopt;
 }

@@ -108,20 +108,21 @@ RateSearch search_rate(const std::function<bool(double rate)>& passes, const Rat
 double first_guess(const scenario::Scenario& s) {
   constexpr double kOfPeaks = 0.5;
   const serving::ServingConfig& c = s.serving;
-  const auto gpus = static_cast<double>(c.cluster.parallel.gpus());
+  const auto gpus = static_cast<double>(c.cluster.uniform().parallel.gpus());
   const MeanRequest mean = mean_request(s);
   const double context = mean.prompt_tokens + mean.output_tokens / 2;
-  const double kv = std::max(
-      1.0, static_cast<double>(c.model.kv_bytes_per_token()) * c.model.kv_copies(c.cluster.parallel.tensor) * context);
-  const auto capacity = static_cast<double>(serving::kv_capacity(c).bytes);
+  const double kv = std::max(1.0, static_cast<double>(c.model.kv_bytes_per_token()) *
+                                      c.model.kv_copies(c.cluster.uniform().parallel.tensor) * context);
+  const auto capacity = static_cast<double>(serving::kv_capacity(c, c.cluster.uniform()).bytes);
   const double batch = std::clamp(capacity / kv, 1.0, static_cast<double>(c.schedule.max_requests));
-  const double step_s =
-      (static_cast<double>(c.model.weight_bytes()) + batch * kv) / (gpus * c.cluster.gpu.memory_bytes_per_s.value);
+  const double step_s = (static_cast<double>(c.model.weight_bytes()) + batch * kv) /
+                        (gpus * c.cluster.uniform().gpu.memory_bytes_per_s.value);
   double request_s = mean.output_tokens * step_s / batch;
   if (c.prefill == serving::PrefillKind::recompute) {
-    request_s += c.model.linear_flops_per_token() * mean.prompt_tokens / (gpus * c.cluster.gpu.bf16_flops_per_s.value);
+    request_s +=
+        c.model.linear_flops_per_token() * mean.prompt_tokens / (gpus * c.cluster.uniform().gpu.bf16_flops_per_s.value);
   }
-  return kOfPeaks * static_cast<double>(c.cluster.replicas) / request_s / requests_per_load(s);
+  return kOfPeaks * static_cast<double>(c.cluster.replicas()) / request_s / requests_per_load(s);
 }
 
 double lone_rate(const scenario::Scenario& s) {

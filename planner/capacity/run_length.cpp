@@ -157,7 +157,7 @@ double warming_requests(const scenario::Scenario& s) {
     }
   }
   const serving::ClusterConfig& cluster = s.serving.cluster;
-  const double replicas = has_shared_tier(cluster) ? 1 : static_cast<double>(cluster.replicas);
+  const double replicas = has_shared_tier(cluster) ? 1 : static_cast<double>(cluster.replicas());
   const double requests = std::ceil(high / draws.per_request);
   return std::max(own, std::min(requests * replicas, kMostWarmingRequests));
 }

@@ -14,6 +14,7 @@
 #include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/schedule_policy.h"
+#include "sim/serving/step_parts.h"
 
 namespace kvsim::planner {
 namespace {
@@ -40,10 +41,9 @@ class TableSearch {
   TableSearch(const scenario::Scenario& scenario, const Traffic& traffic)
       : config_(searched(scenario.serving)),
         decode_(*serving::find_decode_policy(config_.decode.policy)),
-        geometry_(serving::configured_geometry(config_)),
-        timer_(config_.cluster.gpu, serving::interconnect(config_.cluster), config_.cluster.profile, config_.model,
-               config_.cluster.parallel.tensor),
-        drafting_(config_, decode_),
+        geometry_(serving::configured_geometry(config_, config_.cluster.uniform())),
+        timer_(serving::step_timer(config_, config_.cluster.uniform(), config_.cluster.uniform().parallel.tensor)),
+        drafting_(config_, config_.cluster.uniform(), decode_),
         acceptance_(decode_.proposes() ? drafting_.acceptance()
                                        : serving::acceptance_of(config_, config_.decode.draft_lengths.maximum +
                                                                              config_.decode.draft_length)),
@@ -61,11 +61,11 @@ class TableSearch {
     const std::int64_t each =
         serving::decoding_reservation(decode_, geometry_, prompt, g, serving::draft_room(config_.decode, decode_));
     const std::int64_t reload = decode_.offloads() ? geometry_.reload_reservation(prompt, g) : 0;
-    const std::int64_t room = serving::kv_capacity_bytes(config_, geometry_) - reload;
+    const std::int64_t room = serving::kv_capacity_bytes(config_, config_.cluster.uniform(), geometry_) - reload;
     std::int64_t most = std::min(most_requests_, std::max<std::int64_t>(room, 0) / each);
     if (decode_.offloads()) {
       const std::int64_t host = serving::host_reservation(config_, decode_, geometry_, prompt, 2 * g);
-      most = std::min(most, config_.cluster.host_memory_bytes / host);
+      most = std::min(most, config_.cluster.uniform().host_memory_bytes / host);
     }
     return most;
   }
@@ -102,7 +102,7 @@ class TableSearch {
 
   [[nodiscard]] serving::RoundRate predicted(std::int64_t batch, std::int64_t context, std::int64_t x) const {
     const std::int64_t g = generated(context);
-    return serving::predict_round(config_, decode_, geometry_, timer_, drafting_,
+    return serving::predict_round(config_, config_.cluster.uniform(), decode_, geometry_, timer_, drafting_,
                                   {static_cast<double>(batch), context - g, g, x, acceptance_.expected_accepted(x)});
   }
 

@@ -102,21 +102,29 @@ const FactorName& name_of(Factor factor) {
 
 scenario::Scenario scaled(const scenario::Scenario& scenario, Factor factor, double by) {
   scenario::Scenario s = scenario;
-  serving::ClusterConfig& cluster = s.serving.cluster;
+  const auto each = [&s](const auto& change) {
+    for (serving::GroupConfig& group : s.serving.cluster.groups) change(group);
+  };
   switch (factor) {
     case Factor::hbm_bandwidth:
-      scale(cluster.gpu.memory_bytes_per_s, by);
+      each([by](serving::GroupConfig& group) { scale(group.gpu.memory_bytes_per_s, by); });
       break;
     case Factor::hbm_capacity:
-      cluster.gpu.memory_bytes.value = std::llround(static_cast<double>(cluster.gpu.memory_bytes.value) * by);
+      each([by](serving::GroupConfig& group) {
+        group.gpu.memory_bytes.value = std::llround(static_cast<double>(group.gpu.memory_bytes.value) * by);
+      });
       break;
     case Factor::link_bandwidth:
-      scale(cluster.host_link.read_bytes_per_s, by);
-      scale(cluster.host_link.write_bytes_per_s, by);
+      each([by](serving::GroupConfig& group) {
+        scale(group.host_link.read_bytes_per_s, by);
+        scale(group.host_link.write_bytes_per_s, by);
+      });
       break;
     case Factor::compute:
-      scale(cluster.gpu.bf16_flops_per_s, by);
-      scale(cluster.gpu.fp8_flops_per_s, by);
+      each([by](serving::GroupConfig& group) {
+        scale(group.gpu.bf16_flops_per_s, by);
+        scale(group.gpu.fp8_flops_per_s, by);
+      });
       break;
     case Factor::agreement:
       raise_agreement(s.serving.decode, 1 / by);
@@ -178,7 +186,7 @@ Utilisation utilisation_of(const Measurements& m, const scenario::Scenario& plan
   u.link_to_host = link("gpu_to_host");
   u.hbm_peak_bytes = static_cast<double>(m.hbm_peak_bytes);
   u.hbm_mean_bytes = m.hbm_mean_bytes;
-  const serving::KvCapacity capacity = serving::kv_capacity(planned.serving);
+  const serving::KvCapacity capacity = serving::kv_capacity(planned.serving, planned.serving.cluster.uniform());
   u.hbm_bytes = static_cast<double>(capacity.weights_bytes + capacity.bytes);
   return u;
 }
@@ -222,8 +230,8 @@ std::optional<Factor> binding_of(const std::vector<Elasticity>& elasticities) {
 
 std::vector<std::string> remarks_of(const scenario::Scenario& s, std::int64_t replications) {
   std::vector<std::string> remarks;
-  const auto& machine = s.serving.cluster.profile.machine;
-  if (machine && machine->architecture != s.serving.cluster.gpu.architecture) {
+  const auto& machine = s.serving.cluster.uniform().profile.machine;
+  if (machine && machine->architecture != s.serving.cluster.uniform().gpu.architecture) {
     remarks.emplace_back(
         "the kernel profile is of another architecture, so fixed kernel times scale with memory bandwidth: the gain "
         "from HBM bandwidth includes theirs");

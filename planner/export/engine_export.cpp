@@ -152,12 +152,12 @@ std::string left_out(const scenario::Scenario& s, const ExportedPlan& plan) {
     missing.push_back(fmt::format("the {} schedule of verifications: needs a scheduler that looks {} iterations ahead",
                                   verifies ? c.schedule.policy : "staggered", c.schedule.window));
   }
-  missing.push_back(
-      fmt::format("the host link, {} to the GPU per GPU: a property of the machine, which the engine finds as it is",
-                  schema::round_quantity(schema::Dimension::bandwidth, c.cluster.host_link.read_bytes_per_s.value)));
-  if (c.cluster.replicas > 1) {
+  missing.push_back(fmt::format(
+      "the host link, {} to the GPU per GPU: a property of the machine, which the engine finds as it is",
+      schema::round_quantity(schema::Dimension::bandwidth, c.cluster.uniform().host_link.read_bytes_per_s.value)));
+  if (c.cluster.replicas() > 1) {
     missing.push_back(fmt::format("{} replicas behind a {} router: start this once for each, behind a router",
-                                  c.cluster.replicas, c.cluster.router));
+                                  c.cluster.replicas(), c.cluster.router));
   }
   std::string text = comment("What could not be expressed, and what it would need:");
   for (const std::string& one : missing) text += comment("- " + one + ".");

@@ -97,7 +97,7 @@ RequestTime never_verified(const PathProblem& problem, double load_s, double dra
   const double accepted = models::AcceptanceModel(problem.acceptance, 1, problem.request.x).expected_accepted(drafted);
   const double left = std::max(0.0, static_cast<double>(problem.request.K) - accepted - 1);
   // Its pass over the drafts, in the time of a full verification, and what has been drafted less than a token.
-  const double verified_s = alone(c.local, c.verify_work);
+  const double verified_s = alone(c.remote, c.verify_work);
   return {load_s, 0, 0, load_s + rest_s + verified_s + left * alone(c.remote, 1)};
 }
 

@@ -150,8 +150,8 @@ namespace {
 
 constexpr double kMore = 1.1;
 
-void widen(serving::PoolConfig& pool) {
-  pool.link.read_bytes_per_s.value *= kMore;
+void widen(serving::GroupConfig& pool) {
+  pool.storage_link.read_bytes_per_s.value *= kMore;
   if (pool.shared_bytes_per_s) *pool.shared_bytes_per_s *= kMore;
 }
 
@@ -190,15 +190,19 @@ std::vector<Purchase> purchases(const scenario::Scenario& scenario) {
   };
   using Cluster = serving::ClusterConfig;
   static constexpr std::array<Offer, 6> offers{{
-      {"local_node", "one more local node", [](Cluster& c) { ++c.pools->local.nodes; }},
-      {"remote_node", "one more remote node", [](Cluster& c) { ++c.pools->remote.nodes; }},
-      {"local_link", "10 % more bandwidth to the local pool", [](Cluster& c) { widen(c.pools->local); }},
-      {"remote_link", "10 % more bandwidth to the remote pool", [](Cluster& c) { widen(c.pools->remote); }},
+      {"local_node", "one more local node", [](Cluster& c) { ++c.groups.front().count; }},
+      {"remote_node", "one more remote node", [](Cluster& c) { ++c.groups.back().count; }},
+      {"local_link", "10 % more bandwidth to the local pool", [](Cluster& c) { widen(c.groups.front()); }},
+      {"remote_link", "10 % more bandwidth to the remote pool", [](Cluster& c) { widen(c.groups.back()); }},
       {"memory_bandwidth", "10 % more GPU memory bandwidth",
-       [](Cluster& c) { c.gpu.memory_bytes_per_s.value *= kMore; }},
+       [](Cluster& c) {
+         for (serving::GroupConfig& group : c.groups) group.gpu.memory_bytes_per_s.value *= kMore;
+       }},
       {"memory", "10 % more GPU memory",
        [](Cluster& c) {
-         c.gpu.memory_bytes.value = std::llround(static_cast<double>(c.gpu.memory_bytes.value) * kMore);
+         for (serving::GroupConfig& group : c.groups) {
+           group.gpu.memory_bytes.value = std::llround(static_cast<double>(group.gpu.memory_bytes.value) * kMore);
+         }
        }},
   }};
   std::vector<Purchase> bought;

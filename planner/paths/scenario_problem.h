@@ -26,7 +26,9 @@ PathProblem path_problem(const scenario::Scenario& scenario, StepsOf lines = Ste
 
 class NodeSteps {
  public:
-  NodeSteps(const serving::ServingConfig& config, const serving::KvGeometry& geometry, const Traffic& traffic);
+  /// Of a node of the group, which outlives this.
+  NodeSteps(const serving::ServingConfig& config, const serving::GroupConfig& group,
+            const serving::KvGeometry& geometry, const Traffic& traffic);
 
   /// Seconds of a step in which so many requests decode over the full KV, so many draft (over what compression leaves
   /// on a remote node) and so many verify x drafts. Precondition: not all of them 0.
@@ -34,6 +36,7 @@ class NodeSteps {
 
  private:
   serving::ServingConfig config_;
+  const serving::GroupConfig& group_;
   serving::KvGeometry geometry_;
   std::int64_t prompt_;
   std::int64_t generated_;

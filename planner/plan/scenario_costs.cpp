@@ -17,7 +17,7 @@
 namespace kvsim::planner {
 
 models::StepWork average_work(const serving::KvGeometry& geometry, const serving::ServingConfig& config,
-                              const Requests& r, double drafting, double verifying) {
+                              const serving::GroupConfig& group, const Requests& r, double drafting, double verifying) {
   const double context = static_cast<double>(r.prompt + r.generated);
   const auto x = static_cast<double>(r.x);
   const double drafted = r.x > 0 ? (x - 1) / 2 : 0.0;  // of the round so far, on average
@@ -28,7 +28,7 @@ models::StepWork average_work(const serving::KvGeometry& geometry, const serving
   work.decode.query_tokens = drafting;
   work.decode.requests = drafting;
   if (r.compressed) {
-    const double factor = serving::attention_time_factor(config, config.decode.compressor);
+    const double factor = serving::attention_time_factor(config, group, config.decode.compressor);
     const double read = geometry.compressed_read(r.prompt, r.generated, factor);
     const double token = geometry.full_read(1);
     work.decode.kv_bytes = drafting * (read + drafted * token);
@@ -53,12 +53,12 @@ models::StepWork average_work(const serving::KvGeometry& geometry, const serving
 
 double peak_s(const serving::ServingConfig& config, const models::StepWork& work, bool compute) {
   const models::LlmSpec& m = config.model;
-  const auto gpus = static_cast<double>(config.cluster.parallel.tensor);
-  const models::GpuSpec& gpu = config.cluster.gpu;
+  const auto gpus = static_cast<double>(config.cluster.uniform().parallel.tensor);
+  const models::GpuSpec& gpu = config.cluster.uniform().gpu;
   const double kv = (work.decode.kv_bytes + work.verify.kv_bytes + work.prefill.kv_bytes) * m.reads_of_kv();
-  const models::LeftOut outside = models::left_out(m, config.cluster.parallel.tensor, work);
+  const models::LeftOut outside = models::left_out(m, config.cluster.uniform().parallel.tensor, work);
   const double bytes = static_cast<double>(m.weight_bytes()) +
-                       kv * m.as_read().kv_copies(config.cluster.parallel.tensor) - outside.kv_bytes;
+                       kv * m.as_read().kv_copies(config.cluster.uniform().parallel.tensor) - outside.kv_bytes;
   const double bytes_s = bytes / (gpus * gpu.memory_bytes_per_s.value);
   if (!compute) return bytes_s;
   const double linear = m.linear_flops_per_token() * work.tokens();
@@ -92,7 +92,7 @@ namespace {
 constexpr std::int64_t kLargestTable = 4096;  // requests per replica; larger batches are not considered
 
 models::StepTimer timer_of(const serving::ServingConfig& c) {
-  return {c.cluster.gpu, serving::interconnect(c.cluster), c.cluster.profile, c.model, c.cluster.parallel.tensor};
+  return serving::step_timer(c, c.cluster.uniform(), c.cluster.uniform().parallel.tensor);
 }
 
 double positive_difference(std::int64_t a, std::int64_t b) {
@@ -108,26 +108,27 @@ ScenarioCosts::ScenarioCosts(const scenario::Scenario& scenario, const Refinemen
       timer_(timer_of(scenario.serving)),
       prompt_(std::llround(refinements.lengths ? traffic_.mean_context : traffic_.named_context)),
       generated_(refinements.outputs ? std::llround(traffic_.mean_generated) : 0),
-      gpus_(static_cast<double>(scenario.serving.cluster.parallel.tensor)) {
+      gpus_(static_cast<double>(scenario.serving.cluster.uniform().parallel.tensor)) {
   if (!refinements.outputs || config_.prefill == serving::PrefillKind::stored) return;
-  const serving::KvGeometry full = serving::kv_at(config_, 1.0);
+  const serving::KvGeometry full = serving::kv_at(config_, group(), 1.0);
   const std::int64_t most = std::min({limits().requests, kLargestTable, config_.schedule.max_batched_tokens - 1});
   prefill_s_.push_back(0);
   for (std::int64_t n = 1; n <= most; ++n) {
     prefill_s_.push_back(prefill_s(full, config_, prompt_,
-                                   average_work(full, config_, requests(false, 0), static_cast<double>(n), 0),
+                                   average_work(full, config_, group(), requests(false, 0), static_cast<double>(n), 0),
                                    [this](const models::StepWork& work) { return seconds(work); }));
   }
 }
 
 double ScenarioCosts::kv_bytes() const {
-  return static_cast<double>(serving::kv_at(config_, 1.0).full_transfer(prompt_ + generated_));
+  return static_cast<double>(serving::kv_at(config_, group(), 1.0).full_transfer(prompt_ + generated_));
 }
 
 double ScenarioCosts::room_bytes() const {
-  if (refinements_.reservations) return static_cast<double>(kv_capacity_bytes(config_, serving::kv_at(config_, 1.0)));
+  if (refinements_.reservations)
+    return static_cast<double>(kv_capacity_bytes(config_, group(), serving::kv_at(config_, group(), 1.0)));
   // As the closed forms are printed: only the model's own weights take memory beside KV.
-  return static_cast<double>(serving::kv_pool_bytes(config_) + serving::replica_weights(config_) -
+  return static_cast<double>(serving::kv_pool_bytes(config_, group()) + serving::replica_weights(config_, group()) -
                              config_.model.weight_bytes());
 }
 
@@ -141,10 +142,10 @@ BatchLimits ScenarioCosts::limits() const {
   limits.requests = config_.schedule.max_requests;
   if (traffic_.concurrency) limits.requests = std::min(limits.requests, *traffic_.concurrency);
   const double host = static_cast<double>(
-      serving::kv_at(config_, 1.0)
+      serving::kv_at(config_, group(), 1.0)
           .full_transfer(prompt_ + std::llround(refinements_.outputs ? traffic_.mean_output : 0.0)));
-  limits.offloaded = static_cast<std::int64_t>(
-      std::min(std::floor(static_cast<double>(config_.cluster.host_memory_bytes) / host), 1e12));
+  limits.offloaded =
+      static_cast<std::int64_t>(std::min(std::floor(static_cast<double>(group().host_memory_bytes) / host), 1e12));
   return limits;
 }
 
@@ -203,7 +204,7 @@ void ScenarioCosts::set_gpu_time(Cycle& cycle, const serving::KvGeometry& g, boo
   const Requests batch = requests(compressed, cycle.x);
   if (!refinements_.kernels && !refinements_.compute) {
     // (M + B KV_avg) / BW_hbm
-    const double bandwidth = gpus_ * config_.cluster.gpu.memory_bytes_per_s.value;
+    const double bandwidth = gpus_ * group().gpu.memory_bytes_per_s.value;
     const auto full = static_cast<double>(g.full_transfer(prompt_ + generated_));
     const double drafted = compressed ? static_cast<double>(g.compressed_transfer(prompt_, generated_)) : full;
     const auto x = static_cast<double>(cycle.x);
@@ -216,22 +217,22 @@ void ScenarioCosts::set_gpu_time(Cycle& cycle, const serving::KvGeometry& g, boo
   for (std::int64_t n = 1; n <= most; ++n) {
     const auto requests_n = static_cast<double>(n);
     if (cycle.x == 0) {
-      table.push_back(seconds(average_work(g, config_, batch, requests_n, 0)));
+      table.push_back(seconds(average_work(g, config_, group(), batch, requests_n, 0)));
       continue;
     }
     // B / (x + 1) verify in an iteration: this whole number or the next one, as verifications are spread evenly.
     const double verifying = requests_n / static_cast<double>(cycle.x + 1);
     const double fewer = std::floor(verifying), share = verifying - fewer;
-    double time = (1 - share) * seconds(average_work(g, config_, batch, requests_n - fewer, fewer));
-    if (share > 0) time += share * seconds(average_work(g, config_, batch, requests_n - fewer - 1, fewer + 1));
+    double time = (1 - share) * seconds(average_work(g, config_, group(), batch, requests_n - fewer, fewer));
+    if (share > 0) time += share * seconds(average_work(g, config_, group(), batch, requests_n - fewer - 1, fewer + 1));
     table.push_back(time);
   }
   cycle.gpu = GpuTime::table(std::move(table));
 }
 
 void ScenarioCosts::add_turnover(Cycle& cycle, const serving::KvGeometry& g, bool compressed) const {
-  const double in = gpus_ * config_.cluster.host_link.read_bytes_per_s.value;
-  const double out = gpus_ * config_.cluster.host_link.write_bytes_per_s.value;
+  const double in = gpus_ * group().host_link.read_bytes_per_s.value;
+  const double out = gpus_ * group().host_link.write_bytes_per_s.value;
   const double starts = cycle.tokens / traffic_.mean_output;  // per request and iteration
   const auto full = static_cast<double>(g.full_transfer(prompt_));
   const auto small = static_cast<double>(g.compressed_transfer(prompt_, 0));
@@ -251,7 +252,7 @@ void ScenarioCosts::add_turnover(Cycle& cycle, const serving::KvGeometry& g, boo
 }
 
 Cycle ScenarioCosts::plain(double c, bool compressed) const {
-  const serving::KvGeometry g = serving::kv_at(config_, c);
+  const serving::KvGeometry g = serving::kv_at(config_, group(), c);
   Cycle cycle;
   cycle.c = c;
   set_memory(cycle, g);
@@ -262,7 +263,7 @@ Cycle ScenarioCosts::plain(double c, bool compressed) const {
 }
 
 std::vector<Cycle> ScenarioCosts::drafting(double c, std::int64_t least, std::int64_t most) const {
-  const serving::KvGeometry g = serving::kv_at(config_, c);
+  const serving::KvGeometry g = serving::kv_at(config_, group(), c);
   const models::AcceptanceModel law = acceptance(c, most);
   std::vector<Cycle> cycles;
   for (std::int64_t x = least; x <= most; ++x) {
@@ -272,7 +273,7 @@ std::vector<Cycle> ScenarioCosts::drafting(double c, std::int64_t least, std::in
     cycle.tokens = refinements_.outputs ? traffic_.mean_output / iterations_per_request(law, x, traffic_.mean_output)
                                         : (law.expected_accepted(x) + 1) / static_cast<double>(x + 1);
     cycle.reload_s = static_cast<double>(g.reload_transfer(prompt_, generated_)) /
-                     (gpus_ * config_.cluster.host_link.read_bytes_per_s.value);
+                     (gpus_ * group().host_link.read_bytes_per_s.value);
     set_memory(cycle, g);
     set_iterations(cycle, g);
     set_gpu_time(cycle, g, true);

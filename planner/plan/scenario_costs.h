@@ -66,9 +66,11 @@ struct Requests {
   std::int64_t x = 0;               ///< draft length; 0: no drafts
 };
 
-/// `drafting` requests take one token each, `verifying` ones x + 1 each over the full KV. Preconditions: not both 0.
+/// On the group's GPUs `drafting` requests take one token each, `verifying` ones x + 1 each over the full KV.
+/// Preconditions: not both 0.
 [[nodiscard]] models::StepWork average_work(const serving::KvGeometry& geometry, const serving::ServingConfig& config,
-                                            const Requests& requests, double drafting, double verifying);
+                                            const serving::GroupConfig& group, const Requests& requests,
+                                            double drafting, double verifying);
 
 /// Bytes over peak bandwidth, or FLOPs over peak rate where `compute` and that is more.
 [[nodiscard]] double peak_s(const serving::ServingConfig& config, const models::StepWork& work, bool compute);
@@ -142,6 +144,8 @@ class ScenarioCosts {
   void set_gpu_time(Cycle& cycle, const serving::KvGeometry& geometry, bool compressed) const;
   void add_turnover(Cycle& cycle, const serving::KvGeometry& geometry, bool compressed) const;
   [[nodiscard]] std::int64_t most_requests(const Cycle& cycle) const;
+
+  [[nodiscard]] const serving::GroupConfig& group() const { return config_.cluster.uniform(); }
 
   serving::ServingConfig config_;
   Refinements refinements_;

@@ -170,7 +170,7 @@ scenario::Scenario without_drafter(scenario::Scenario s) {
 
 ScenarioPlan plan(const scenario::Scenario& given, const PlanRequest& asked) {
   const scenario::Scenario s = without_drafter(given);
-  if (!s.serving.cluster.parallel.tensor_only()) {
+  if (!s.serving.cluster.uniform().parallel.tensor_only()) {
     throw schema::InputError(
         "cluster.gpu: plans know tensor_parallel only; attention_data_parallel and pipeline_parallel are simulated: "
         "kvsim "
@@ -258,7 +258,7 @@ struct Scores {
 class Choices {
  public:
   Choices(const scenario::Scenario& s, const GpuRates& rates)
-      : gpus_(static_cast<double>(s.serving.cluster.parallel.tensor)), rates_(rates) {}
+      : gpus_(static_cast<double>(s.serving.cluster.uniform().parallel.tensor)), rates_(rates) {}
 
   void add(std::string policy, const std::optional<OperatingPoint>& point, const Scores& scores) {
     if (!point) return;

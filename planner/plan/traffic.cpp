@@ -103,7 +103,7 @@ double Traffic::longest_of(double requests) const {
 
 Traffic traffic_of(const scenario::Scenario& scenario) {
   const scenario::WorkloadConfig& w = scenario.workload;
-  const auto replicas = static_cast<double>(scenario.serving.cluster.replicas);
+  const auto replicas = static_cast<double>(scenario.serving.cluster.replicas());
   check_traffic(scenario);
   Traffic t;
   if (w.trace) {
@@ -132,7 +132,8 @@ Traffic traffic_of(const scenario::Scenario& scenario) {
   }
   set_lengths(t, std::move(contexts), draw(*w.output, "plan.output"));
   if (w.closed) {
-    t.concurrency = (w.closed->concurrency + scenario.serving.cluster.replicas - 1) / scenario.serving.cluster.replicas;
+    t.concurrency =
+        (w.closed->concurrency + scenario.serving.cluster.replicas() - 1) / scenario.serving.cluster.replicas();
   } else {
     t.rate_per_s = w.arrivals->rate_per_s / replicas;
   }

@@ -13,7 +13,7 @@ constexpr std::int64_t kLeast = 8;
 constexpr double kPerOctave = 2;
 
 double row_bytes_of(const serving::ServingConfig& config) {
-  return models::layer_fetch(config.decode.prefetch, config.model, config.cluster.parallel.tensor,
+  return models::layer_fetch(config.decode.prefetch, config.model, config.cluster.uniform().parallel.tensor,
                              config.model.max_context)
       .row_bytes;
 }
@@ -21,7 +21,7 @@ double row_bytes_of(const serving::ServingConfig& config) {
 /// The configuration with another link; none where the link has no figures for rows.
 std::optional<serving::ServingConfig> on_link(const serving::ServingConfig& config, const models::LinkSpec& link) {
   serving::ServingConfig moved = config;
-  moved.cluster.host_link = link;
+  for (serving::GroupConfig& group : moved.cluster.groups) group.host_link = link;
   std::string& copies = moved.decode.prefetch.copies;
   const double row_bytes = row_bytes_of(config);
   if (models::find_gather(link, copies, row_bytes) == nullptr) copies = "best";
@@ -30,7 +30,7 @@ std::optional<serving::ServingConfig> on_link(const serving::ServingConfig& conf
 }
 
 HostLink described(const serving::ServingConfig& config, const LikeRequests& requests) {
-  const models::LinkSpec& link = config.cluster.host_link;
+  const models::LinkSpec& link = config.cluster.uniform().host_link;
   const double row_bytes = row_bytes_of(config);
   const models::GatherMethod& method = *models::find_gather(link, config.decode.prefetch.copies, row_bytes);
   HostLink l;
@@ -58,7 +58,7 @@ std::vector<std::int64_t> crossover_grid(std::int64_t context) {
 CrossoverPoint crossover_point(serving::ServingConfig config, const LikeRequests& requests, std::int64_t k) {
   config.decode.prefetch.top_k = k;
   const StepOutlook o = outlook(config, requests);
-  const auto gpus = static_cast<double>(config.cluster.parallel.tensor);
+  const auto gpus = static_cast<double>(config.cluster.uniform().parallel.tensor);
   CrossoverPoint p;
   p.k = k;
   p.computing_s = o.computing_s();

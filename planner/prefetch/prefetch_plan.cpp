@@ -42,11 +42,11 @@ LikeRequests average_requests(const Traffic& traffic, std::int64_t batch) {
 
 BatchByMemory batch_by_memory(const serving::ServingConfig& config, const Traffic& traffic) {
   const DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
-  const KvGeometry geometry = serving::configured_geometry(config);
+  const KvGeometry geometry = serving::configured_geometry(config, config.cluster.uniform());
   const LikeRequests average = average_requests(traffic, 1);
   const std::int64_t output = std::llround(traffic.mean_output);
   BatchByMemory b;
-  b.capacity_bytes = std::max<std::int64_t>(0, serving::kv_capacity_bytes(config, geometry));
+  b.capacity_bytes = std::max<std::int64_t>(0, serving::kv_capacity_bytes(config, config.cluster.uniform(), geometry));
   const std::int64_t room = serving::draft_room(config.decode, decode);
   b.request_bytes = serving::decoding_reservation(decode, geometry, average.prompt, average.generated, room);
   b.batch = b.capacity_bytes / b.request_bytes;
@@ -58,9 +58,9 @@ BatchByMemory batch_by_memory(const serving::ServingConfig& config, const Traffi
     b.bound = bound;
   };
   if (config.prefill == serving::PrefillKind::stored || decode.offloads()) {
-    at_most(
-        config.cluster.host_memory_bytes / serving::host_reservation(config, decode, geometry, average.prompt, output),
-        BatchBound::host_memory);
+    at_most(config.cluster.uniform().host_memory_bytes /
+                serving::host_reservation(config, decode, geometry, average.prompt, output),
+            BatchBound::host_memory);
   }
   at_most(config.schedule.max_requests, BatchBound::max_requests);
   if (traffic.concurrency) at_most(*traffic.concurrency, BatchBound::concurrency);
@@ -72,7 +72,7 @@ std::vector<TwoTokenMachine> two_token_machines(const scenario::Scenario& scenar
   std::vector<TwoTokenMachine> machines;
   for (const models::Catalogue::Line& line : catalogue.list(models::EntryKind::gpu)) {
     serving::ServingConfig config =
-        scenario::on_machine(scenario, line.name, scenario.serving.cluster.parallel.tensor).serving;
+        scenario::on_machine(scenario, line.name, scenario.serving.cluster.uniform().parallel.tensor).serving;
     config.decode.policy = scenario.serving.decode.policy;
     TwoTokenMachine machine;
     machine.gpu = line.name;
@@ -134,9 +134,9 @@ PolicyOutlook outlook_of(const scenario::Scenario& s, const DecodePolicy& decode
 }
 
 FetchOutlook fetch_of(const serving::ServingConfig& config, std::int64_t context) {
-  const models::LinkSpec& link = config.cluster.host_link;
+  const models::LinkSpec& link = config.cluster.uniform().host_link;
   const models::LayerFetch fetch =
-      models::layer_fetch(config.decode.prefetch, config.model, config.cluster.parallel.tensor,
+      models::layer_fetch(config.decode.prefetch, config.model, config.cluster.uniform().parallel.tensor,
                           std::max<std::int64_t>(0, context - config.decode.compressor.residual_tokens));
   const models::GatherMethod& method = *models::find_gather(link, config.decode.prefetch.copies, fetch.row_bytes);
   return {fetch.rows, fetch.row_bytes, method.name, models::gathered_bytes_per_s(link, method, fetch.row_bytes),

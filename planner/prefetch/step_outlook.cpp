@@ -81,8 +81,9 @@ using engine::Duration;
 
 FetchTimes fetch_times(const serving::ServingConfig& config, const serving::LayerStep& step) {
   if (step.fetch_bytes == 0) return {};
-  const models::LinkSpec& link = config.cluster.host_link;
-  const double bytes_per_s = link.read_bytes_per_s.value * static_cast<double>(config.cluster.parallel.tensor);
+  const models::LinkSpec& link = config.cluster.uniform().host_link;
+  const double bytes_per_s =
+      link.read_bytes_per_s.value * static_cast<double>(config.cluster.uniform().parallel.tensor);
   const double bytes = static_cast<double>(step.fetch_bytes) * step.fetch_slowdown;
   return {static_cast<double>(engine::transfer_time(bytes, bytes_per_s).ns),
           static_cast<double>(engine::from_seconds(link.setup_s.value).ns),
@@ -92,16 +93,17 @@ FetchTimes fetch_times(const serving::ServingConfig& config, const serving::Laye
 }  // namespace
 
 models::StepTimer step_timer(const serving::ServingConfig& config) {
-  const serving::ClusterConfig& c = config.cluster;
-  return {c.gpu, serving::interconnect(c), c.profile, config.model, c.parallel.tensor};
+  const serving::GroupConfig& group = config.cluster.uniform();
+  return serving::step_timer(config, group, group.parallel.tensor);
 }
 
 StepOutlook outlook(const serving::ServingConfig& config, const LikeRequests& requests) {
   const serving::DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
-  const serving::KvGeometry geometry = serving::configured_geometry(config);
+  const serving::KvGeometry geometry = serving::configured_geometry(config, config.cluster.uniform());
   const models::StepTimer timer = step_timer(config);
-  serving::Fetching fetching(config, decode, geometry, timer, config.cluster.host_link,
-                             static_cast<double>(config.cluster.parallel.tensor));
+  serving::Fetching fetching(config, config.cluster.uniform(), decode, geometry, timer,
+                             config.cluster.uniform().host_link,
+                             static_cast<double>(config.cluster.uniform().parallel.tensor));
   serving::Request request;
   request.prompt = requests.prompt;
   request.generated = requests.generated;

@@ -27,11 +27,11 @@ using schema::InputError;
 
 LoadPath load_path(const serving::ServingConfig& config, const std::string& tier) {
   const serving::ClusterConfig& cluster = config.cluster;
-  const models::LinkSpec& link = cluster.host_link;
+  const models::LinkSpec& link = cluster.uniform().host_link;
   LoadPath path;
   path.tier = tier;
   path.link = link.name;
-  path.bytes_per_s = link.read_bytes_per_s.value * static_cast<double>(cluster.parallel.tensor);
+  path.bytes_per_s = link.read_bytes_per_s.value * static_cast<double>(cluster.uniform().parallel.tensor);
   path.fixed_s = link.setup_s.value + link.latency_s.value;
   if (tier == "host") return path;
   const auto named = [&](const serving::StorageTierConfig& t) { return t.name == tier; };
@@ -102,7 +102,8 @@ scenario::Scenario under(const scenario::Scenario& s, PromptMethod method) {
   std::vector<schema::Assignment> changes = prefill_changes(prefill_of(method));
   if (!s.written->serving.placement) changes.push_back({"placement.policy", models::PlacementSpec{}.policy});
   const serving::ClusterConfig& cluster = s.serving.cluster;
-  if (cluster.host_memory_bytes == 0 && cluster.storage.empty()) changes.push_back({"cluster.host.memory", "1 B"});
+  if (cluster.uniform().host_memory_bytes == 0 && cluster.storage.empty())
+    changes.push_back({"cluster.host.memory", "1 B"});
   return scenario::with(s, changes);
 }
 
@@ -137,9 +138,8 @@ Binding FirstToken::binding(const LoadPath& path) const {
 FirstTokenModel::FirstTokenModel(const scenario::Scenario& scenario, PromptMethod method)
     : method_(method),
       scenario_(under(scenario, method)),
-      geometry_(serving::configured_geometry(config())),
-      timer_(config().cluster.gpu, serving::interconnect(config().cluster), config().cluster.profile, config().model,
-             config().cluster.parallel.tensor) {
+      geometry_(serving::configured_geometry(config(), config().cluster.uniform())),
+      timer_(serving::step_timer(config(), config().cluster.uniform(), config().cluster.uniform().parallel.tensor)) {
   if (!blends(method)) return;
   times_.emplace(config());
   const models::ReuseSpec& spec = *config().reuse;
@@ -249,7 +249,7 @@ std::string FirstTokenModel::problem(const PromptShape& prompt, std::int64_t out
     return fmt::format("needs a context of {} tokens, {} allows {}", tokens, c.model.name, c.model.max_context);
   }
   const std::int64_t need = geometry_.full_reservation(tokens);
-  const std::int64_t room = serving::kv_capacity_bytes(c, geometry_);
+  const std::int64_t room = serving::kv_capacity_bytes(c, c.cluster.uniform(), geometry_);
   if (blends(method_)) {
     try {
       systems::check(c);

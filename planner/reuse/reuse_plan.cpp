@@ -324,7 +324,7 @@ ReusePlan plan_reuse(const scenario::Scenario& s, const ReusePlanRequest& reques
     throw InputError(fmt::format("--hit-rate {}: expected a share from 0 to 1", request.hit_rate));
   }
   serving::ServingConfig moved = s.serving;
-  models::LinkSpec& link = moved.cluster.host_link;
+  models::LinkSpec& link = moved.cluster.groups.front().host_link;
   if (request.link) link = link_asked_for(*request.link, link, *s.catalogue);
   std::vector<std::int64_t> contexts = request.contexts;
   if (contexts.empty()) contexts.push_back(s.workload.chunks->tokens_per_request());

@@ -88,7 +88,8 @@ double Race::simulate(const SimulatedCandidate& candidate, std::int64_t seed) {
   ++simulations_;
   go_on();
   if (m.measured_s <= 0) return 0;
-  return static_cast<double>(m.output_tokens) / m.measured_s / static_cast<double>(scenario_.serving.cluster.replicas);
+  return static_cast<double>(m.output_tokens) / m.measured_s /
+         static_cast<double>(scenario_.serving.cluster.replicas());
 }
 
 void Race::simulate_all(std::int64_t seeds) {

@@ -16,12 +16,13 @@ std::vector<StoreTier> tiers_of(const ServingConfig& config) {
   const serving::ClusterConfig& cluster = config.cluster;
   std::vector<StoreTier> tiers;
   if (config.placement->gpu_memory_bytes > 0) {
+    const serving::GroupConfig& group = cluster.uniform();
     StoreTier gpu;
     gpu.name = "gpu";
     gpu.kind = TierKind::gpu;
     gpu.capacity_bytes = config.placement->gpu_memory_bytes;
     // A copy reads and writes every byte.
-    gpu.read_bytes_per_s = cluster.gpu.memory_bytes_per_s.value / 2 * static_cast<double>(cluster.parallel.tensor);
+    gpu.read_bytes_per_s = group.gpu.memory_bytes_per_s.value / 2 * static_cast<double>(group.parallel.tensor);
     tiers.push_back(std::move(gpu));
   }
   const serving::PromptMemory memory = cluster.topology().memory;
@@ -29,7 +30,7 @@ std::vector<StoreTier> tiers_of(const ServingConfig& config) {
     StoreTier tier;
     tier.name = memory.name;
     tier.shared = memory.shared;
-    if (memory.capacity_bytes) tier.capacity_bytes = *memory.capacity_bytes * (memory.shared ? cluster.replicas : 1);
+    if (memory.capacity_bytes) tier.capacity_bytes = *memory.capacity_bytes * (memory.shared ? cluster.replicas() : 1);
     tiers.push_back(std::move(tier));
   }
   for (const serving::StorageTierConfig& t : cluster.storage) {
@@ -54,9 +55,9 @@ bool verifies_stored(const ServingConfig& config) {
 StoreConfig store_config(const ServingConfig& config) {
   const serving::ClusterConfig& cluster = config.cluster;
   StoreConfig store;
-  store.host_outages = cluster.host_outages;
+  store.host_outages = cluster.groups.front().outages;
   store.tiers = tiers_of(config);
-  store.workers = static_cast<std::size_t>(config.placement->workers * cluster.replicas);
+  store.workers = static_cast<std::size_t>(config.placement->workers * cluster.replicas());
   store.keeps_whole = verifies_stored(config);
   store.in_transit = config.placement->in_transit;
   store.observed_bandwidth = config.placement->policy == models::utility_policy &&

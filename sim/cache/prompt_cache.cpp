@@ -15,6 +15,7 @@
 #include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
+#include "sim/serving/step_parts.h"
 
 namespace kvsim::cache {
 
@@ -77,9 +78,8 @@ PromptCache::PromptCache(engine::Simulator& simulator, transport::Fabric& fabric
       verified_(verifies_stored(config)),
       block_tokens_(block_tokens),
       future_(future),
-      geometry_(serving::configured_geometry(config)),
-      timer_(config.cluster.gpu, serving::interconnect(config.cluster), config.cluster.profile, config.model,
-             config.cluster.parallel.tensor),
+      geometry_(serving::configured_geometry(config, config.cluster.uniform())),
+      timer_(serving::step_timer(config, config.cluster.uniform(), config.cluster.uniform().parallel.tensor)),
       pool_(models::option_pool(spec_)),
       quality_(spec_, pool_, config.context_sensitivities, config.context_curves.get(), config.run.seed),
       fabric_(fabric) {}
@@ -105,7 +105,7 @@ models::CurveIndex PromptCache::curve_of(std::uint64_t key) {
 
 void PromptCache::preload(const models::SharedChunkSpec& chunks) {
   const float share = 1.0F / static_cast<float>(chunks.per_request);
-  for (std::int64_t replica = 0; replica < config_.cluster.replicas; ++replica) {
+  for (std::int64_t replica = 0; replica < config_.cluster.replicas(); ++replica) {
     std::vector<ObjectId> objects;
     for (std::int64_t chunk = 0; chunk < chunks.count; ++chunk) {
       const auto key = static_cast<std::uint64_t>(chunk);
@@ -171,7 +171,7 @@ StoredPrefix PromptCache::find(const Request& r) const {
     prefix.dropped += tokens - kept_tokens(option, tokens);
     prefix.missing += missing_tokens(option, tokens);
     prefix.unpack_s += static_cast<double>(object.full_bytes) * option.decompress_s_per_full_byte /
-                       static_cast<double>(config_.cluster.parallel.tensor);
+                       static_cast<double>(config_.cluster.uniform().parallel.tensor);
     quality += share * quality_.achieved(object.curve, copy.option, copy.quality, simulator_.now());
     kl += share * option.step_kl;
   }

@@ -27,11 +27,12 @@ Site& node_of(PoolRequest& r, Claim claim) {
 
 }  // namespace
 
-Loads::Loads(engine::Simulator& simulator, const serving::PoolsConfig& pools, const StorageNetwork& network,
+Loads::Loads(engine::Simulator& simulator, const serving::ClusterConfig& cluster, const StorageNetwork& network,
              const RequestTable& requests, LoadsOwner& owner)
     : simulator_(simulator), network_(network), requests_(requests), owner_(owner) {
-  nodes_[static_cast<std::size_t>(Pool::local)].resize(static_cast<std::size_t>(pools.local.nodes));
-  nodes_[static_cast<std::size_t>(Pool::remote)].resize(static_cast<std::size_t>(pools.remote.nodes));
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    nodes_.at(i).resize(static_cast<std::size_t>(cluster.groups.at(i).count));
+  }
 }
 
 Callback Loads::expect(PoolRequest& r, Site& node, Claim claim, std::int64_t bytes) {

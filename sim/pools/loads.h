@@ -35,7 +35,7 @@ class LoadsOwner {
 class Loads {
  public:
   /// All of it outlives this.
-  Loads(engine::Simulator& simulator, const serving::PoolsConfig& pools, const StorageNetwork& network,
+  Loads(engine::Simulator& simulator, const serving::ClusterConfig& cluster, const StorageNetwork& network,
         const RequestTable& requests, LoadsOwner& owner);
 
   /// `bytes` to a node, for a claim of it; `kind` for the trace.

@@ -10,20 +10,19 @@ namespace kvsim::pools {
 using models::Path;
 using models::PathTraits;
 
-Sites::Sites(const serving::InstanceEnvironment& environment, serving::Route& route, std::vector<Site*>& changed,
-             const StorageNetwork& network)
-    : all(static_cast<std::size_t>(environment.config.cluster.pools->local.nodes +
-                                   environment.config.cluster.pools->remote.nodes)) {
-  const serving::PoolsConfig& pools = *environment.config.cluster.pools;
-  const auto add = [&](Pool pool, std::int64_t count) {
+Sites::Sites(const std::array<serving::InstanceEnvironment, 2>& environments, serving::Route& route,
+             std::vector<Site*>& changed, const StorageNetwork& network)
+    : all(static_cast<std::size_t>(serving::instances(environments.front().config.cluster))) {
+  const auto add = [&](Pool pool) {
+    const serving::InstanceEnvironment& environment = environments.at(static_cast<std::size_t>(pool));
     const std::size_t before = all.made().size();
-    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(environment.group.count); ++i) {
       all.add(environment, route, changed, pool, i, network);
     }
     return all.made().subspan(before);
   };
-  local = add(Pool::local, pools.local.nodes);
-  remote = add(Pool::remote, pools.remote.nodes);
+  local = add(Pool::local);
+  remote = add(Pool::remote);
 }
 
 void NodeBounds::take_better(const NodeBounds& other) {
@@ -92,7 +91,7 @@ double Outlook::seen_backlog_s(Site& node) const {
 bool Outlook::could_ever_run(const PoolRequest& r, Path path) const {
   const PathTraits& t = models::traits(path);
   const auto fits = [&](const Site& site) {
-    const std::int64_t ranks = parts_.config.cluster.parallel.attention_data;
+    const std::int64_t ranks = group_of(parts_.config.cluster, site.pool()).parallel.attention_data;
     return parts_.memory.most_private(r, path, site.pool()) <= site.memory().capacity() / ranks;
   };
   return (!t.on_local || fits(parts_.nodes.local.front())) && (!t.on_remote || fits(parts_.nodes.remote.front()));
@@ -179,7 +178,7 @@ Site* Outlook::remote_room(const PoolRequest& r, Path path) const {
 Site* Outlook::best_remote(const PoolRequest& r, Path path, std::int64_t own) const {
   const memory::KvForm form = parts_.memory.remote_form(path);
   const std::span<const std::uint64_t> chain(r.blocks.data(), parts_.stored.blocks(r));
-  const std::int64_t block = parts_.memory.block_bytes(form);
+  const std::int64_t block = parts_.memory.block_bytes(Pool::remote, form);
   const double link_s = parts_.network.read_s(Pool::remote, 0, 0), now_s = now().seconds();
   renew_bounds();
   using Rank = std::pair<double, std::int64_t>;
@@ -207,7 +206,7 @@ bool Outlook::room_for_good(const PoolRequest& r, const Site& node, std::int64_t
   const bool others = node.requests() > 0 && keeps_room;
   const std::int64_t reload = std::max(parts_.reloads.largest(node), others ? parts_.memory.largest_reload(r) : 0);
   const memory::KvForm form = parts_.memory.local_form();
-  return node.memory().fits({r.blocks.data(), hits}, form, parts_.memory.block_bytes(form), own,
+  return node.memory().fits({r.blocks.data(), hits}, form, parts_.memory.block_bytes(node.pool(), form), own,
                             std::max<std::int64_t>(0, reload - parts_.reloads.bytes(node)));
 }
 

@@ -25,9 +25,9 @@ struct Sites {
   engine::Row<Site> all;  ///< local ones first
   std::span<Site> local, remote;
 
-  /// All of it outlives them. `changed`: see Site::touch().
-  Sites(const serving::InstanceEnvironment& environment, serving::Route& route, std::vector<Site*>& changed,
-        const StorageNetwork& network);
+  /// All of it outlives them. `environments`: by pool. `changed`: see Site::touch().
+  Sites(const std::array<serving::InstanceEnvironment, 2>& environments, serving::Route& route,
+        std::vector<Site*>& changed, const StorageNetwork& network);
 
   /// do_it(node) for each, local ones first.
   template <class Do>

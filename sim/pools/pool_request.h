@@ -98,15 +98,16 @@ using RequestTable = engine::IdTable<PoolRequest>;
 
 class RequestMemory {
  public:
-  /// All of it outlives this. `block_tokens`: of a shared prefix block; 0: there are none.
+  /// All of it outlives this. Bytes that cross a link are equal in both geometries. `block_tokens`: of a shared prefix
+  /// block; 0: there are none.
   RequestMemory(const serving::ServingConfig& config, const serving::DecodePolicy& decode,
-                const serving::KvGeometry& geometry, std::int64_t block_tokens);
+                const serving::KvGeometry& local, const serving::KvGeometry& remote, std::int64_t block_tokens);
 
   [[nodiscard]] std::int64_t block_tokens() const { return block_tokens_; }
   /// Blocks of prompts that a node has may serve several of its requests. What is streamed through it layer by layer is
   /// each request's own.
   [[nodiscard]] bool shares_blocks() const {
-    return decode_.fetch != serving::Fetch::everything && geometry_.continues_anywhere(config_.model.max_context);
+    return decode_.fetch != serving::Fetch::everything && local_.continues_anywhere(config_.model.max_context);
   }
 
   /// In which form a local node holds the prompt, from its assignment to its end: full where it verifies.
@@ -119,12 +120,12 @@ class RequestMemory {
   }
 
   /// Memory of one shared block.
-  [[nodiscard]] std::int64_t block_bytes(memory::KvForm form) const;
+  [[nodiscard]] std::int64_t block_bytes(Pool pool, memory::KvForm form) const;
 
   /// Memory that a request with `blocks` shared blocks reserves for itself, from its assignment to its end: the rest of
   /// the prompt, all of its output and the drafts of one round, where there are any.
   [[nodiscard]] std::int64_t local_private(const PoolRequest& r, models::Path path, std::int64_t blocks) const {
-    return local_private(r, path, blocks, output_held(r, path));
+    return decoded_private(r, Pool::local, path, blocks, output_held(r, path));
   }
   [[nodiscard]] std::int64_t remote_private(const PoolRequest& r, models::Path path, std::int64_t blocks) const {
     return remote_private(r, path, blocks, output_held(r, path));
@@ -132,8 +133,9 @@ class RequestMemory {
   /// The most of local_private() and remote_private(), whatever it takes at first.
   [[nodiscard]] std::int64_t most_private(const PoolRequest& r, models::Path path, Pool pool) const;
   /// The same once its prompt is there: what was prefilled has been compressed, where it is held so.
-  [[nodiscard]] std::int64_t decoding_private(const PoolRequest& r, models::Path path, std::int64_t blocks) const {
-    return decoding_private(r, path, blocks, output_held(r, path));
+  [[nodiscard]] std::int64_t decoding_private(const PoolRequest& r, Pool pool, models::Path path,
+                                              std::int64_t blocks) const {
+    return decoding_private(r, pool, path, blocks, output_held(r, path));
   }
   /// The same for one reload (stateless), and the most that any reload of this request takes.
   [[nodiscard]] std::int64_t reload_private(const PoolRequest& r) const;
@@ -143,8 +145,8 @@ class RequestMemory {
   // drafted on, not with what is verified against. (Memory for it is kept there, too, as blocks may serve both.)
   /// `tokens` of the prompt in this form, to be decoded or drafted on; as stored; as verified against.
   [[nodiscard]] std::int64_t transfer(const PoolRequest& r, memory::KvForm form, std::int64_t tokens) const;
-  [[nodiscard]] std::int64_t stored_transfer(std::int64_t tokens) const { return geometry_.stored_transfer(tokens); }
-  [[nodiscard]] std::int64_t full_transfer(std::int64_t tokens) const { return geometry_.full_transfer(tokens); }
+  [[nodiscard]] std::int64_t stored_transfer(std::int64_t tokens) const { return local_.stored_transfer(tokens); }
+  [[nodiscard]] std::int64_t full_transfer(std::int64_t tokens) const { return local_.full_transfer(tokens); }
   /// `tokens` of the prompt to its local node.
   [[nodiscard]] std::int64_t local_transfer(const PoolRequest& r, std::int64_t tokens) const {
     return r.traits().drafts ? full_transfer(tokens) : transfer(r, local_form(), tokens);
@@ -158,23 +160,25 @@ class RequestMemory {
     return decode_.verifies && config_.decode.compressor.kind != models::CompressionKind::token_dropping;
   }
   /// Memory of a prompt and `output` tokens after it without drafts, in the form in which steps of this policy read it.
-  [[nodiscard]] std::int64_t compressed_private(const PoolRequest& r, std::int64_t blocks, std::int64_t output,
-                                                std::int64_t room) const;
+  [[nodiscard]] std::int64_t compressed_private(const PoolRequest& r, Pool pool, std::int64_t blocks,
+                                                std::int64_t output, std::int64_t room) const;
   /// Tokens of its output that its memory has room for: where memory grows with tokens, those that are out.
   [[nodiscard]] std::int64_t output_held(const PoolRequest& r, models::Path path) const {
     return config_.schedule.reserves_prompt() && !models::traits(path).drafts ? r.request->generated
                                                                               : r.request->output;
   }
-  [[nodiscard]] std::int64_t local_private(const PoolRequest& r, models::Path path, std::int64_t blocks,
-                                           std::int64_t output) const;
+  [[nodiscard]] const serving::KvGeometry& geometry(Pool pool) const { return pool == Pool::local ? local_ : remote_; }
+  /// On a node where it decodes or its drafts are verified.
+  [[nodiscard]] std::int64_t decoded_private(const PoolRequest& r, Pool pool, models::Path path, std::int64_t blocks,
+                                             std::int64_t output) const;
   [[nodiscard]] std::int64_t remote_private(const PoolRequest& r, models::Path path, std::int64_t blocks,
                                             std::int64_t output) const;
-  [[nodiscard]] std::int64_t decoding_private(const PoolRequest& r, models::Path path, std::int64_t blocks,
+  [[nodiscard]] std::int64_t decoding_private(const PoolRequest& r, Pool pool, models::Path path, std::int64_t blocks,
                                               std::int64_t output) const;
 
   const serving::ServingConfig& config_;
   const serving::DecodePolicy& decode_;
-  const serving::KvGeometry& geometry_;
+  const serving::KvGeometry &local_, &remote_;  // of the pools' nodes
   std::int64_t block_tokens_;
   std::int64_t draft_room_;     // tokens of the longest round, the verifier's own among them
   std::int64_t decoding_room_;  // beyond the output, of a step that decodes

@@ -167,7 +167,7 @@ bool Reloads::start_now(PoolRequest& r) {
   if (turns_ && node.bytes > 0) return false;
   const std::int64_t before = local.memory().reserved();
   constexpr memory::KvForm kFull = memory::KvForm::full;
-  if (!local.memory().hold_chain(r.held->reload.kv, r.held->chain, kFull, memory_.block_bytes(kFull),
+  if (!local.memory().hold_chain(r.held->reload.kv, r.held->chain, kFull, memory_.block_bytes(Pool::local, kFull),
                                  memory_.reload_private(r))) {
     node.starved = true;
     return false;

@@ -16,12 +16,12 @@ constexpr double kPastRounds = 0.95;
 RoundLengths::RoundLengths(const RoundLengthParts& parts, serving::Measurements& measured)
     : acceptance_(parts.acceptance),
       messages_s_(2 * parts.config.cluster.pools->message_latency_s),
-      drafting_(parts.config, parts.decode),
+      drafting_(parts.config, parts.group, parts.decode),
       tokens_per_step_(drafting_.tokens_per_step()),
-      nodes_(static_cast<std::size_t>(parts.config.cluster.pools->remote.nodes)),
+      nodes_(static_cast<std::size_t>(parts.group.count)),
       usual_(std::min(parts.config.decode.draft_length, serving::longest_draft(parts.config.decode))) {
   mean_ = static_cast<double>(usual_);
-  const serving::DraftLengthParts of_node{parts.config, parts.decode,     parts.geometry,
+  const serving::DraftLengthParts of_node{parts.config, parts.group,      parts.decode, parts.geometry,
                                           parts.timer,  parts.acceptance, drafting_};
   if (!parts.decode.verifies) return;
   for (NodeLengths& node : nodes_) node.lengths = std::make_unique<serving::DraftLengths>(of_node, measured);

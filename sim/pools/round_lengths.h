@@ -18,6 +18,7 @@ namespace kvsim::pools {
 /// What the policies are made of; all of it outlives them.
 struct RoundLengthParts {
   const serving::ServingConfig& config;
+  const serving::GroupConfig& group;  ///< that drafts
   const serving::DecodePolicy& decode;
   const serving::KvGeometry& geometry;
   const models::StepTimer& timer;

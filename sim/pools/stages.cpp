@@ -20,7 +20,7 @@ void TwoPools::on_assigned(PoolRequest& r, const Assignment& assignment) {
   r.held = std::make_unique<HeldOnNodes>();
   if (decode_.verifies && !q.luck) serving::draw_acceptance(q, acceptance_, config_.run.seed, r.number);
   if (decode_.drafter && !q.drafter_luck) {
-    serving::draw_drafter_acceptance(q, drafting_.acceptance(), config_.run.seed, r.number);
+    serving::draw_drafter_acceptance(q, parts_.front().drafting.acceptance(), config_.run.seed, r.number);
   }
   stored_->hold(r);
   q.phase = Phase::loading;
@@ -57,8 +57,9 @@ void TwoPools::find_on(Site& site, PoolRequest& r) {
     if (!r.counted) serving::KvHoldings::note_found(q.kv, there * memory_.block_tokens());
   }
   if (std::exchange(r.preempted_at, nullptr) != &site || r.found > 0) return;
+  const serving::KvGeometry& geometry = parts_of(site.pool()).geometry;
   r.found =
-      geometry_.tokens_of_full_blocks(site.memory().take_back(q.kv, geometry_.bytes_of_full_blocks(q.prefill_done)));
+      geometry.tokens_of_full_blocks(site.memory().take_back(q.kv, geometry.bytes_of_full_blocks(q.prefill_done)));
 }
 
 void TwoPools::hold_on(Site& site, PoolRequest& r) {
@@ -67,7 +68,7 @@ void TwoPools::hold_on(Site& site, PoolRequest& r) {
   const auto blocks = static_cast<std::int64_t>(r.held->chain.size());
   const std::int64_t own = local ? memory_.local_private(r, r.path, blocks) : memory_.remote_private(r, r.path, blocks);
   serving::Residence& kv = local ? r.local_kv() : r.request->kv;
-  KVSIM_ALWAYS(site.memory().hold_chain(kv, r.held->chain, form, memory_.block_bytes(form), own),
+  KVSIM_ALWAYS(site.memory().hold_chain(kv, r.held->chain, form, memory_.block_bytes(site.pool(), form), own),
                "memory that was available could not be reserved");
   site.count_requests(1);
   if (!r.counted && (!local || !r.traits().on_remote)) {  // each prompt once
@@ -166,7 +167,8 @@ void TwoPools::on_remote_complete(PoolRequest& r) {
   }
   r.remote_parts -= 1;
   if (r.remote_parts > 0 || r.request->remaining() == 0) return;
-  if (serving::decompression_s(config_, geometry_, timer_, r.request->prompt) > 0) {
+  const serving::GroupParts& remote = parts_of(Pool::remote);
+  if (serving::decompression_s(config_, remote.group, remote.geometry, remote.timer, r.request->prompt) > 0) {
     r.remote->instance().once(*r.request, Work::decompress);
   } else {
     start_drafting(r);
@@ -264,7 +266,8 @@ void TwoPools::start_decoding(Site& site, PoolRequest& r) {
   log_.decodes(r);
   serving::Residence& kv = r.request->kv;
   const auto blocks = static_cast<std::int64_t>(r.held->chain.size());
-  if (const std::int64_t kept = memory_.decoding_private(r, r.path, blocks) + kv.shared(); kept < kv.held()) {
+  if (const std::int64_t kept = memory_.decoding_private(r, site.pool(), r.path, blocks) + kv.shared();
+      kept < kv.held()) {
     KVSIM_ALWAYS(site.memory().resize(kv, kept), "memory could not be given back");
     rounds_.room_changed(site);
     settle_soon();
@@ -331,7 +334,7 @@ std::string_view TwoPools::path_of(const serving::Request& request) const {
 }
 
 void TwoPools::on_finished(PoolRequest& r) {
-  log_.finished(r, serving::output_fidelity(config_, decode_, geometry_, *r.request));
+  log_.finished(r, serving::output_fidelity(config_, decode_, parts_of(Pool::local).geometry, *r.request));
   if (!config_.placement) r.request->prefix.tokens = r.stored;  // for whoever watches requests
   Callback finished = env_.on_finished;
   finished.word = r.request->id;

@@ -18,23 +18,23 @@ std::string node_name(Pool pool, std::size_t index) {
 }
 
 StorageNetwork::StorageNetwork(engine::Simulator& simulator, transport::Fabric& fabric,
-                               const serving::PoolsConfig& pools)
-    : simulator_(simulator), fabric_(fabric), specs_(pools) {
-  if (pools.storage.read_bytes_per_s) egress_ = fabric.link("", "storage", *pools.storage.read_bytes_per_s);
-  add_pool(pools.local, Pool::local);
-  add_pool(pools.remote, Pool::remote);
+                               const serving::ClusterConfig& cluster)
+    : simulator_(simulator), fabric_(fabric), cluster_(cluster) {
+  const auto& egress = cluster.pools->storage.read_bytes_per_s;
+  if (egress) egress_ = fabric.link("", "storage", *egress);
+  for (const Pool pool : {Pool::local, Pool::remote}) add_pool(group_of(cluster, pool), pool);
 }
 
-void StorageNetwork::add_pool(const serving::PoolConfig& pool, Pool which) {
+void StorageNetwork::add_pool(const serving::GroupConfig& pool, Pool which) {
   PoolLinks& links = pools_.at(static_cast<std::size_t>(which));
   std::vector<LinkId> all;
-  if (pool.nodes > 0 && pool.shared_bytes_per_s) {
+  if (pool.count > 0 && pool.shared_bytes_per_s) {
     links.shared = fabric_.link("", fmt::format("storage to {} pool", name_of(which)), *pool.shared_bytes_per_s);
     all.push_back(*links.shared);
   }
   links.read_bytes_per_s.push_back(0);
-  for (std::int64_t node = 0; node < pool.nodes; ++node) {
-    links.read_bytes_per_s.push_back(links.read_bytes_per_s.back() + pool.link.read_bytes_per_s.value);
+  for (std::int64_t node = 0; node < pool.count; ++node) {
+    links.read_bytes_per_s.push_back(links.read_bytes_per_s.back() + pool.storage_link.read_bytes_per_s.value);
     for (const Direction direction : {Direction::read, Direction::write}) {
       links.lanes.push_back(make_lane(pool, which, node, direction));
       all.push_back(links.lanes.back().link);
@@ -43,25 +43,25 @@ void StorageNetwork::add_pool(const serving::PoolConfig& pool, Pool which) {
   fabric_.plan_outages(all, pool.outages);
 }
 
-StorageNetwork::NodeLane StorageNetwork::make_lane(const serving::PoolConfig& pool, Pool which, std::int64_t node,
+StorageNetwork::NodeLane StorageNetwork::make_lane(const serving::GroupConfig& pool, Pool which, std::int64_t node,
                                                    Direction direction) {
   const bool read = direction == Direction::read;
   const std::string owner = node_name(which, static_cast<std::size_t>(node));
   NodeLane made;
-  made.bytes_per_s = (read ? pool.link.read_bytes_per_s : pool.link.write_bytes_per_s).value;
+  made.bytes_per_s = (read ? pool.storage_link.read_bytes_per_s : pool.storage_link.write_bytes_per_s).value;
   made.link = fabric_.link(std::string(read ? "storage_to_" : "") + name_of(which) + (read ? "" : "_to_storage"), owner,
                            made.bytes_per_s);
   transport::LaneConfig lane{owner, read ? "from storage" : "to storage", {made.link}};
   PoolLinks& links = pools_.at(static_cast<std::size_t>(which));
   const auto& shared = links.shared;
   if (read) lane.carrying = &links.readers;
-  if (const double both = pool.link.both_ways_bytes_per_s.value; both > 0) {
+  if (const double both = pool.storage_link.both_ways_bytes_per_s.value; both > 0) {
     lane.route.push_back(fabric_.link("", owner + ", both ways", both));
   }
   if (read && shared) lane.route.push_back(*shared);
   if (read && egress_) lane.route.push_back(*egress_);
-  lane.latency = engine::from_seconds(pool.link.latency_s.value);
-  lane.setup = engine::from_seconds(pool.link.setup_s.value);
+  lane.latency = engine::from_seconds(pool.storage_link.latency_s.value);
+  lane.setup = engine::from_seconds(pool.storage_link.setup_s.value);
   made.lane = &fabric_.add_lane(std::move(lane));
   return made;
 }
@@ -76,8 +76,7 @@ std::vector<transport::GroupLanes> StorageNetwork::lanes() const {
 
 serving::KvLink StorageNetwork::kv_link(Pool pool, std::size_t node) const {
   const transport::GroupLanes lanes{of(pool, node, Direction::read).lane, of(pool, node, Direction::write).lane};
-  const models::LinkSpec& spec = (pool == Pool::local ? specs_.local : specs_.remote).link;
-  return {*lanes.to_gpu, *lanes.from_gpu, spec, 1, nullptr, nullptr, lanes};
+  return {*lanes.to_gpu, *lanes.from_gpu, group_of(cluster_, pool).storage_link, 1, nullptr, nullptr, lanes};
 }
 
 double StorageNetwork::backlog_s(Pool pool, std::size_t node) const {

@@ -19,6 +19,10 @@ namespace kvsim::pools {
 
 enum class Pool : std::uint8_t { local, remote };
 const char* name_of(Pool pool);
+/// The pool's group.
+inline const serving::GroupConfig& group_of(const serving::ClusterConfig& cluster, Pool pool) {
+  return cluster.groups.at(static_cast<std::size_t>(pool));
+}
 /// "local node 0": in timelines and messages.
 std::string node_name(Pool pool, std::size_t index);
 
@@ -31,7 +35,7 @@ inline constexpr int kDeferrable = -1;
 class StorageNetwork {
  public:
   /// All of it outlives the network.
-  StorageNetwork(engine::Simulator& simulator, transport::Fabric& fabric, const serving::PoolsConfig& pools);
+  StorageNetwork(engine::Simulator& simulator, transport::Fabric& fabric, const serving::ClusterConfig& cluster);
 
   /// One node's link in one direction.
   [[nodiscard]] transport::Lane& lane(Pool pool, std::size_t node, Direction direction) const {
@@ -76,8 +80,8 @@ class StorageNetwork {
     std::vector<double> read_bytes_per_s;  // of so many
   };
 
-  void add_pool(const serving::PoolConfig& pool, Pool which);
-  NodeLane make_lane(const serving::PoolConfig& pool, Pool which, std::int64_t node, Direction direction);
+  void add_pool(const serving::GroupConfig& pool, Pool which);
+  NodeLane make_lane(const serving::GroupConfig& pool, Pool which, std::int64_t node, Direction direction);
   [[nodiscard]] const NodeLane& of(Pool pool, std::size_t node, Direction direction) const {
     return pools_.at(static_cast<std::size_t>(pool)).lanes.at(2 * node + (direction == Direction::read ? 0 : 1));
   }
@@ -91,7 +95,7 @@ class StorageNetwork {
 
   engine::Simulator& simulator_;
   transport::Fabric& fabric_;
-  const serving::PoolsConfig& specs_;
+  const serving::ClusterConfig& cluster_;
   std::optional<transport::LinkId> egress_;
   std::array<PoolLinks, 2> pools_;
 };

@@ -30,46 +30,65 @@ const DispatcherEntry& dispatcher_of(const serving::DispatchConfig& dispatch) {
   return entry;
 }
 
+std::deque<serving::GroupParts> parts_by_kind(const serving::ServingConfig& config,
+                                              const serving::DecodePolicy& decode) {
+  const serving::GroupConfig &local = group_of(config.cluster, Pool::local),
+                             &remote = group_of(config.cluster, Pool::remote);
+  std::deque<serving::GroupParts> parts;
+  parts.emplace_back(config, local, decode);
+  if (remote.kind != local.kind) parts.emplace_back(config, remote, decode);
+  return parts;
+}
+
 }  // namespace
 
 TwoPools::TwoPools(const serving::RunEnvironment& environment, std::unique_ptr<serving::PromptStore> prompts)
     : env_(environment),
       config_(environment.config),
       decode_(*serving::find_decode_policy(config_.decode.policy)),
-      geometry_(serving::configured_geometry(config_)),
-      timer_(config_.cluster.gpu, serving::interconnect(config_.cluster), config_.cluster.profile, config_.model,
-             config_.cluster.parallel),
-      step_times_(timer_),
+      parts_(parts_by_kind(config_, decode_)),
       acceptance_(serving::acceptance_of(
           config_, std::max(serving::draft_limit(config_.decode), config_.decode.draft_lengths.maximum))),
-      drafting_(config_, decode_),
       paths_(usable_paths(config_)),
       log_(environment.simulator, config_, environment.measured),
-      network_(environment.simulator, environment.fabric, *config_.cluster.pools),
-      memory_(config_, decode_, geometry_, environment.prefix_block_tokens),
-      site_environment_{{environment.simulator, config_, decode_, geometry_, timer_, step_times_, drafting_,
-                         environment.measured, environment.trace, environment.gpus(timer_)},
-                        acceptance_,
-                        environment.fabric,
-                        {environment.requests, environment.on_finished, environment.on_released},
-                        nothing_stored_,
-                        config_.schedule.prefix_caching ? environment.prefix_block_tokens : 0},
+      network_(environment.simulator, environment.fabric, config_.cluster),
+      memory_(config_, decode_, parts_of(Pool::local).geometry, parts_of(Pool::remote).geometry,
+              environment.prefix_block_tokens),
+      environments_{environment_of(Pool::local), environment_of(Pool::remote)},
       dispatcher_(dispatcher_of(config_.cluster.pools->dispatch).make(config_, paths_)),
       queues_(environment.simulator, environment.trace, *dispatcher_, outlook_, reloads_, *this),
-      sites_(site_environment_, *this, changed_sites_, network_),
-      loads_(environment.simulator, *config_.cluster.pools, network_, requests_, *this),
+      sites_(environments_, *this, changed_sites_, network_),
+      loads_(environment.simulator, config_.cluster, network_, requests_, *this),
       prompts_(std::move(prompts)),
       stored_(make_stored_prompts({config_, memory_, network_, requests_, loads_, *this}, prompts_.get())),
       reloads_(environment.simulator, config_, memory_, network_, sites_.local, loads_),
-      lengths_({config_, decode_, geometry_, timer_, acceptance_}, environment.measured),
+      lengths_({config_, parts_.back().group, decode_, parts_.back().geometry, parts_.back().timer, acceptance_},
+               environment.measured),
       outlook_({environment.simulator, config_, paths_, sites_, memory_, network_, *stored_, reloads_, lengths_,
                 *dispatcher_, changed_sites_}),
       rounds_({environment.simulator, config_, acceptance_, requests_, *stored_, *dispatcher_, outlook_, reloads_,
                memory_, lengths_, log_, *this},
-              site_environment_, sites_.local) {}
+              environments_.front(), sites_.local) {}
+
+serving::InstanceEnvironment TwoPools::environment_of(Pool pool) {
+  serving::GroupParts& parts = parts_of(pool);
+  return {{env_.simulator, config_, group_of(config_.cluster, pool), decode_, parts.geometry, parts.timer,
+           parts.step_times, parts.drafting, env_.measured, env_.trace, env_.gpus(parts.timer)},
+          acceptance_,
+          env_.fabric,
+          {env_.requests, env_.on_finished, env_.on_released},
+          nothing_stored_,
+          config_.schedule.prefix_caching ? env_.prefix_block_tokens : 0};
+}
 
 std::vector<std::string> TwoPools::fallbacks() const {
-  std::vector<std::string> said = timer_.fallbacks();
+  std::vector<std::string> said;
+  for (const serving::InstanceEnvironment& environment : environments_) {
+    if (environment.group.count == 0) continue;
+    for (const std::string& more : environment.timer.fallbacks()) {
+      if (std::find(said.begin(), said.end(), more) == said.end()) said.push_back(more);
+    }
+  }
   if (!prompts_) return said;
   for (std::string& more : prompts_->fallbacks()) said.push_back(std::move(more));
   return said;
@@ -171,10 +190,10 @@ std::string TwoPools::take(PoolRequest& r, const models::RequestSpec& spec) {
   }
   if (path ? !runs_on(*path) : std::none_of(paths_.begin(), paths_.end(), runs_on)) {
     const Path tried = path.value_or(paths_.front());
-    const std::int64_t need =
-        memory_.most_private(r, tried, models::traits(tried).on_local ? Pool::local : Pool::remote);
+    const Site& site = models::traits(tried).on_local ? sites_.local.front() : sites_.remote.front();
+    const std::int64_t need = memory_.most_private(r, tried, site.pool());
     return fmt::format("needs {} bytes of KV memory on path {}, a node has {}", need, path_name(tried),
-                       std::as_const(sites_.all[0]).memory().capacity());
+                       site.memory().capacity());
   }
   if (path) r.path = *path;
   r.path_given = path.has_value();

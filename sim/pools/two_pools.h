@@ -3,12 +3,13 @@
 // from its end is decided here.
 #pragma once
 
+#include <array>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "models/acceptance/acceptance.h"
-#include "models/kernels/step_times.h"
 #include "sim/pools/dispatcher.h"
 #include "sim/pools/loads.h"
 #include "sim/pools/outlook.h"
@@ -49,6 +50,10 @@ class TwoPools final : public serving::ServingSystem,
  private:
   /// Puts it into its queue; else says why it could never run here.
   [[nodiscard]] std::string take(PoolRequest& r, const models::RequestSpec& spec);
+  [[nodiscard]] serving::GroupParts& parts_of(Pool pool) {
+    return pool == Pool::local ? parts_.front() : parts_.back();
+  }
+  [[nodiscard]] serving::InstanceEnvironment environment_of(Pool pool);
   void settle_soon();
   void settle();
 
@@ -97,18 +102,15 @@ class TwoPools final : public serving::ServingSystem,
   serving::RunEnvironment env_;
   const serving::ServingConfig& config_;
   const serving::DecodePolicy& decode_;
-  serving::KvGeometry geometry_;
-  models::StepTimer timer_;
-  models::StepTimes step_times_;
+  std::deque<serving::GroupParts> parts_;  // of the local pool, and of the remote one where that is of another kind
   models::AcceptanceModel acceptance_;
-  serving::Drafting drafting_;
   std::vector<models::Path> paths_;  // that requests can take
   PathLog log_;
   StorageNetwork network_;
   RequestMemory memory_;
   std::vector<Site*> changed_sites_;
-  serving::PromptStore nothing_stored_;  // with sites: prompts come as their routes say
-  serving::InstanceEnvironment site_environment_;
+  serving::PromptStore nothing_stored_;                       // with sites: prompts come as their routes say
+  std::array<serving::InstanceEnvironment, 2> environments_;  // by pool
   RequestTable requests_;
   std::unique_ptr<Dispatcher> dispatcher_;
   PathQueues queues_;  // its row of a timeline comes before those of sites

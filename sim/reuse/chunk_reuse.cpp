@@ -44,7 +44,7 @@ ChunkReuse::ChunkReuse(const serving::RunEnvironment& environment, const cache::
       times_(environment.config),
       rows_(spec_, config_.scored_prompts, config_.run.seed) {
   if (chooses_tokens(spec_) && spec_.speculative.gpus > 0) {
-    scorers_.emplace(environment.simulator, static_cast<std::size_t>(config_.cluster.replicas),
+    scorers_.emplace(environment.simulator, static_cast<std::size_t>(config_.cluster.replicas()),
                      static_cast<std::size_t>(spec_.speculative.gpus));
   }
 }

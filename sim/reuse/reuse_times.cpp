@@ -15,10 +15,6 @@
 namespace kvsim::reuse {
 namespace {
 
-models::StepTimer timer_of(const serving::ClusterConfig& cluster, const models::LlmSpec& model, std::int64_t gpus) {
-  return {cluster.gpu, serving::interconnect(cluster), cluster.profile, model, gpus};
-}
-
 /// Of a token's KV, what depends on its place: the keys, or of a latent the rotary part.
 double placed_share(const models::LlmSpec& model) {
   if (model.attention == models::AttentionKind::gqa) return 0.5;
@@ -30,11 +26,13 @@ double placed_share(const models::LlmSpec& model) {
 
 ReuseTimes::ReuseTimes(const serving::ServingConfig& config)
     : config_(config),
-      geometry_(serving::configured_geometry(config)),
-      timer_(timer_of(config.cluster, config.model, config.cluster.parallel.tensor)) {
+      group_(config.cluster.uniform()),
+      geometry_(serving::configured_geometry(config, group_)),
+      timer_(serving::step_timer(config, group_, group_.parallel.tensor)) {
   if (config.reuse->method != models::ReuseMethod::selective) return;
   const models::SpeculativeSpec& small = config.reuse->speculative;
-  small_.emplace(timer_of(config.cluster, small.model, small.gpus > 0 ? 1 : config.cluster.parallel.tensor));
+  small_.emplace(group_.gpu, serving::interconnect(config.cluster, group_), group_.profile, small.model,
+                 small.gpus > 0 ? 1 : group_.parallel.tensor);
 }
 
 std::int64_t ReuseTimes::small_tokens(std::int64_t tokens) const {
@@ -66,7 +64,7 @@ double ReuseTimes::align_s(std::int64_t tokens) const {
 std::int64_t ReuseTimes::scoring_bytes(std::int64_t tokens) const {
   const models::LlmSpec& model = config_.reuse->speculative.model;
   return std::llround(static_cast<double>(small_tokens(tokens) * model.kv_bytes_per_token()) *
-                      model.kv_copies(config_.cluster.parallel.tensor));
+                      model.kv_copies(group_.parallel.tensor));
 }
 
 double ReuseTimes::prefill_s(std::int64_t tokens, double before) const {
@@ -83,7 +81,7 @@ double ReuseTimes::first_layer_s(std::int64_t tokens, std::int64_t rows, double 
 
 double ReuseTimes::recover_s(std::int64_t tokens) const {
   const double bytes = static_cast<double>(geometry_.full_transfer(tokens)) * placed_share(config_.model) /
-                       static_cast<double>(config_.cluster.parallel.tensor);
+                       static_cast<double>(group_.parallel.tensor);
   return timer_.rewrite_s(bytes, static_cast<double>(config_.model.layers));
 }
 
@@ -108,9 +106,9 @@ bool chooses_tokens(const models::ReuseSpec& spec) {
 }
 
 std::int64_t scorer_memory(const serving::ServingConfig& config) {
-  const serving::ClusterConfig& c = config.cluster;
+  const serving::GroupConfig& c = config.cluster.uniform();
   return static_cast<std::int64_t>(static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction) -
-         serving::memory_beside_kv(config, config.reuse->speculative.model, models::Parallelism());
+         serving::memory_beside_kv(config, c, config.reuse->speculative.model, models::Parallelism());
 }
 
 std::string scoring_problem(const serving::ServingConfig& config, const ReuseTimes& times, std::int64_t prompt,
@@ -132,7 +130,8 @@ std::string scoring_problem(const serving::ServingConfig& config, const ReuseTim
   // It may be pushed out before its last token, and has to be let in again with all that it has generated.
   const std::int64_t room = serving::draft_room(config.decode, *serving::find_decode_policy(config.decode.policy)) - 1;
   const std::int64_t need =
-      serving::configured_geometry(config).full_reservation(prompt + output + room) + times.scoring_bytes(prompt);
+      serving::configured_geometry(config, config.cluster.uniform()).full_reservation(prompt + output + room) +
+      times.scoring_bytes(prompt);
   if (need <= kv_bytes) return {};
   return fmt::format("needs {} bytes of KV memory while {} scores its prompt, a replica has {}", need, small.name,
                      kv_bytes);

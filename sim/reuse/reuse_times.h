@@ -15,7 +15,7 @@ namespace kvsim::reuse {
 
 class ReuseTimes {
  public:
-  /// `config.reuse` is there. The configuration outlives this.
+  /// `config.reuse` is there, and all instances are alike. The configuration outlives this.
   explicit ReuseTimes(const serving::ServingConfig& config);
   explicit ReuseTimes(serving::ServingConfig&&) = delete;
 
@@ -42,6 +42,7 @@ class ReuseTimes {
 
  private:
   const serving::ServingConfig& config_;
+  const serving::GroupConfig& group_;
   serving::KvGeometry geometry_;
   models::StepTimer timer_;
   std::optional<models::StepTimer> small_;  // selective

@@ -43,27 +43,6 @@ constexpr std::array kKeysOfEngine{"cluster.gpu.profile.fused", "cluster.gpu.pro
 constexpr std::array kLaunchOfEngine{"cluster.gpu.profile.launch.chunks_captured",
                                      "cluster.gpu.profile.launch.by_requests", "cluster.gpu.profile.launch.kernel"};
 
-/// The node at a path of keys; null where there is none.
-const ConfigNode* at(const ConfigNode& document, std::initializer_list<const char*> path) {
-  const ConfigNode* node = &document;
-  for (const char* key : path) {
-    node = node->is_map() ? node->find(key) : nullptr;
-    if (!node) return nullptr;
-  }
-  return node;
-}
-
-/// A part of a catalogue entry (`--set cluster.gpu.profile.linear.t0=9us`) changes the GPU's own entry where the
-/// scenario names none. A whole entry has a description.
-void give_base(ConfigNode& document, const models::Catalogue& catalogue, const std::string& key,
-               const ConfigNode* written, const char* of_gpu) {
-  const ConfigNode* type = at(document, {"cluster", "gpu", "type"});
-  if (!written || !written->is_map() || written->find("base") || written->find("description") || !type) return;
-  const ConfigNode gpu = catalogue.resolve("gpu", *type, "cluster.gpu.type");
-  const ConfigNode* name = gpu.find(of_gpu);
-  if (name && name->is_scalar()) schema::assign(document, {key + ".base", name->text(), written->origin()});
-}
-
 /// `model: {config: FILE, ...}`: the keys that the file comes to, under those beside it. Returns what is to be said of
 /// it.
 std::vector<std::string> import_model_config(ConfigNode& document, const fs::path& folder) {
@@ -236,9 +215,7 @@ ScenarioFile::Parsed ScenarioFile::read() const {
   Parsed parsed{sources_->catalogue(document_), document_, {}};
   ConfigNode& document = parsed.document;
   const models::Catalogue& catalogue = *parsed.catalogue;
-  give_base(document, catalogue, "cluster.gpu.profile", at(document, {"cluster", "gpu", "profile"}), "profile");
-  give_base(document, catalogue, "cluster.gpu.peer_link", at(document, {"cluster", "gpu", "peer_link"}), "peer_link");
-  give_base(document, catalogue, "cluster.host.link", at(document, {"cluster", "host", "link"}), "host_link");
+  complete_gpus(document, catalogue);
   const std::vector<std::string> remarks = import_model_config(document, sources_->folder());
   parsed.written = scenario_schema().parse(document, {"", &catalogue});
   for (const std::string& remark : remarks) parsed.written.assumptions.push_back("model: " + remark);
@@ -321,7 +298,7 @@ Scenario on_machine(const Scenario& scenario, const std::string& gpu, std::int64
     throw InputError(fmt::format("{}: another GPU is tried for replicas only: change cluster.gpu itself", t.key));
   }
   std::vector<schema::Assignment> changes{{"cluster.gpu.tensor_parallel", std::to_string(tensor_parallel)}};
-  if (gpu == own.gpu.name) return with(scenario, changes);
+  if (gpu == own.uniform().gpu.name) return with(scenario, changes);
   changes.push_back({"cluster.gpu.type", scenario.catalogue->gpu(gpu).name});
   for (const char* own_key : {"cluster.gpu.profile", "cluster.gpu.peer_link", "cluster.host.link",
                               "cluster.node.price"}) {  // a node of other GPUs has another price
@@ -341,6 +318,7 @@ Scenario on_machine(const Scenario& scenario, const std::string& gpu, std::int64
 Written written_out(const Scenario& scenario) {
   Written written = *scenario.written;
   static_cast<Settings&>(written) = scenario;
+  if (!written.pools) static_cast<serving::GroupConfig&>(written.group) = scenario.serving.cluster.groups.front();
   return written;
 }
 

@@ -81,25 +81,30 @@ namespace {
 using schema::integer;
 using schema::one_of;
 using schema::ScalarSpec;
-using serving::PoolConfig;
-using serving::PoolsConfig;
 using serving::StorageConfig;
 
-ObjectSchema<PoolConfig> pool_schema(const char* name, const char* description) {
-  ObjectSchema<PoolConfig> s(name, description);
-  s.required("nodes", &PoolConfig::nodes, integer().non_negative().at_most(10000),
-             "nodes, each with the GPUs of cluster.gpu");
-  s.reference("link", &PoolConfig::link, "link", models::link_schema(), Presence::required,
+ObjectSchema<PoolInput> pool_schema(const char* name, const char* description) {
+  ObjectSchema<PoolInput> s(name, description);
+  s.required("nodes", &PoolInput::nodes, integer().non_negative().at_most(10000),
+             "nodes, each with the GPUs of cluster.gpu, or of gpu");
+  s.reference("link", &PoolInput::link, "link", models::link_schema(), Presence::required,
               "link between the storage node and one node; each node has its own");
-  s.optional("shared", &PoolConfig::shared_bytes_per_s, bandwidth().positive(),
+  s.optional("shared", &PoolInput::shared_bytes_per_s, bandwidth().positive(),
              "what all the pool's nodes read together crosses this too; without it there is no such limit");
-  s.list("outages", &PoolConfig::outages, outage_schema(), Presence::optional,
+  s.list("outages", &PoolInput::outages, outage_schema(), Presence::optional,
          "failures of the pool's links and of what they share");
-  s.check([](const PoolConfig& pool, const Reporter& report) { check_outages(pool.outages, report); });
+  s.object("gpu", &PoolInput::gpu, gpu_schema(), Presence::optional,
+           "the GPUs of one node; keys that are left out are as in cluster.gpu, but another type has a profile, a "
+           "peer_link and KV memory of its own; by default those of cluster.gpu");
+  for (const GpuRule& rule : gpu_rules()) {
+    s.unread(rule.keys,
+             [why = rule.why](const PoolInput& pool) { return std::string(pool.gpu ? why(*pool.gpu) : ""); });
+  }
+  s.check([](const PoolInput& pool, const Reporter& report) { check_outages(pool.outages, report); });
   return s;
 }
 
-ObjectSchema<PoolsConfig> make_pools_schema() {
+ObjectSchema<PoolsInput> make_pools_schema() {
   ObjectSchema<StorageConfig> storage("storage", "The storage node, which holds the KV of contexts.");
   storage.optional(
       "capacity", &StorageConfig::capacity_bytes, bytes().positive(),
@@ -108,18 +113,18 @@ ObjectSchema<PoolsConfig> make_pools_schema() {
   storage.optional("read", &StorageConfig::read_bytes_per_s, bandwidth().positive(),
                    "what both pools read together crosses this too; without it there is no such limit");
 
-  ObjectSchema<PoolsConfig> s("pools",
-                              "Remote prefix caching: a local pool of nodes on a fast link and a remote pool on a slow "
-                              "one, around a storage node. In place of replicas with host memory.");
-  s.object("local", &PoolsConfig::local, pool_schema("local", "The nodes near the storage node, which can verify."),
+  ObjectSchema<PoolsInput> s("pools",
+                             "Remote prefix caching: a local pool of nodes on a fast link and a remote pool on a slow "
+                             "one, around a storage node. In place of replicas with host memory.");
+  s.object("local", &PoolsInput::local, pool_schema("local", "The nodes near the storage node, which can verify."),
            Presence::optional, "by default no nodes");
-  s.object("remote", &PoolsConfig::remote,
+  s.object("remote", &PoolsInput::remote,
            pool_schema("remote", "The nodes far from the storage node, which can draft on compressed KV."),
            Presence::optional, "by default no nodes");
-  s.object("storage", &PoolsConfig::storage, storage, Presence::optional, "the storage node");
-  s.optional("message_latency", &PoolsConfig::message_latency_s, time().non_negative().at_most(3600),
+  s.object("storage", &PoolsInput::storage, storage, Presence::optional, "the storage node");
+  s.optional("message_latency", &PoolsInput::message_latency_s, time().non_negative().at_most(3600),
              "of drafts on their way to the verifying node, and of its verdict back; each way");
-  s.check([](const PoolsConfig& pools, const Reporter& report) {
+  s.check([](const PoolsInput& pools, const Reporter& report) {
     if (pools.local.nodes + pools.remote.nodes == 0) {
       report.fail("", "no nodes: give local.nodes or remote.nodes at least 1");
     }
@@ -192,8 +197,8 @@ constexpr std::array kReplicaKeys{
 
 }  // namespace
 
-const ObjectSchema<PoolsConfig>& pools_schema() {
-  static const ObjectSchema<PoolsConfig> schema = make_pools_schema();
+const ObjectSchema<PoolsInput>& pools_schema() {
+  static const ObjectSchema<PoolsInput> schema = make_pools_schema();
   return schema;
 }
 
@@ -206,31 +211,27 @@ void add_pool_rules(ObjectSchema<Written>& scenario) {
   const auto refuse = [&scenario](const std::string& key, const std::string& instead) {
     scenario.unread(
         {key},
-        [instead](const Written& s) {
-          return s.serving.cluster.pools ? fmt::format("not with cluster.pools: {}", instead) : "";
-        },
+        [instead](const Written& s) { return s.pools ? fmt::format("not with cluster.pools: {}", instead) : ""; },
         schema::IfWritten::refused);
   };
   for (const ReplicaKey& key : kReplicaKeys) refuse(key.key, key.instead);
   scenario.unread(
       {"dispatch"},
-      [](const Written& s) {
-        return s.serving.cluster.pools ? "" : "belongs to cluster.pools, and there are none: remove this key";
-      },
+      [](const Written& s) { return s.pools ? "" : "belongs to cluster.pools, and there are none: remove this key"; },
       schema::IfWritten::refused);
 }
 
 void complete_pools(Scenario& s, Written& written, const Reporter& report) {
-  auto& pools = s.serving.cluster.pools;
-  if (!pools) return;
+  if (!written.pools) return;
+  s.serving.cluster.pools = *written.pools;
   for (std::size_t i = 0; i < s.serving.cluster.storage.size(); ++i) {
     const std::string key = fmt::format("cluster.storage.{}.shared", i);
     if (report.node().find_path(key))
       report.fail(key, "not with cluster.pools: all nodes share every tier: remove this key");
   }
   if (!written.dispatch) written.dispatch.emplace();
-  pools->dispatch = {written.dispatch->policy, written.dispatch->paths,
-                     written.dispatch->weights.value_or(PathWeights{}), written.dispatch->own};
+  s.serving.cluster.pools->dispatch = {written.dispatch->policy, written.dispatch->paths,
+                                       written.dispatch->weights.value_or(PathWeights{}), written.dispatch->own};
 }
 
 }  // namespace kvsim::scenario

@@ -239,7 +239,7 @@ void complete_reuse(Scenario& s, Written& written, const models::Catalogue& cata
   if (!asks_for_chunks(s)) return;
   c.reuse = reuse;
   c.reuse->method = method_of(c.prefill);
-  if (c.prefill == PrefillKind::selective) c.cluster.scorer_gpus = reuse.speculative.gpus;
+  if (c.prefill == PrefillKind::selective) c.cluster.groups.front().scorer_gpus = reuse.speculative.gpus;
 }
 
 namespace {

@@ -28,6 +28,7 @@ namespace kvsim::scenario {
 
 namespace fs = std::filesystem;
 using schema::Reporter;
+using serving::GroupConfig;
 
 std::string beside(const fs::path& folder, const std::string& path) {
   const fs::path candidate = folder / path;
@@ -126,39 +127,18 @@ void complete_placement(Scenario& s, const models::Catalogue& catalogue, const f
 }
 
 /// KV memory as the scenario states it, and what its engine takes beside it.
-void complete_memory(Scenario& s, const Written& written, const models::Catalogue& catalogue, const Reporter& report) {
-  using serving::StatedKv;
-  serving::ClusterConfig& c = s.serving.cluster;
+void complete_memory(Scenario& s, const models::Catalogue& catalogue) {
   const auto& engine = s.serving.schedule.engine;
-  c.engine_memory =
+  const models::EngineMemory memory =
       engine && engine->memory ? *engine->memory : *catalogue.engine(models::default_engine_memory).memory;
-  for (const auto& [key, unit, amount] : {std::tuple{"kv_tokens", StatedKv::Unit::tokens, written.kv_tokens},
-                                          {"kv_blocks", StatedKv::Unit::blocks, written.kv_blocks},
-                                          {"kv_bytes", StatedKv::Unit::bytes, written.kv_bytes}}) {
-    if (!amount) continue;
-    if (c.stated_kv) {
-      report.fail(fmt::format("cluster.gpu.{}", key),
-                  "states the KV memory, as another key does: give one of kv_tokens, kv_blocks and kv_bytes");
-    }
-    c.stated_kv = StatedKv{unit, *amount};
-  }
-}
-
-/// A library that nobody knows would leave the choice to chance; one of another link may stand.
-void check_collective_library(const serving::ClusterConfig& cluster, const Reporter& report) {
-  std::set<std::string> known{"nccl", "vllm"};
-  for (const models::CollectiveTable& table : cluster.peer_link.collectives) known.insert(table.library);
-  if (known.contains(cluster.profile.collective_library)) return;
-  report.fail("cluster.gpu.profile.collective_library",
-              fmt::format("\"{}\" is no library that link {} has tables of, expected one of {}",
-                          cluster.profile.collective_library, cluster.peer_link.name, fmt::join(known, ", ")));
+  for (GroupConfig& group : s.serving.cluster.groups) group.engine_memory = memory;
 }
 
 /// Forms of attention over fp8 KV where the profile has them of bf16 alone: over half the bytes. Such kernels widen
 /// what they read, which took FlashInfer's over prompts 1.29 times as long (issue 3484: RTX PRO 6000, 8,192 tokens).
-void complete_fp8_forms(serving::ServingConfig& c) {
+void complete_fp8_forms(const serving::ServingConfig& c, GroupConfig& group) {
   constexpr double kWidened = 1.29;
-  models::FittedForms& f = c.cluster.profile.fitted;
+  models::FittedForms& f = group.profile.fitted;
   if (models::kv_format(c.model) != models::NumberFormat::fp8) return;
   const auto complete = [](auto& forms, double factor) {
     using Form = typename std::decay_t<decltype(forms)>::value_type;
@@ -177,17 +157,17 @@ void complete_fp8_forms(serving::ServingConfig& c) {
 }
 
 /// The forms of the kernels that the engine runs, in place of the profile's.
-void use_engine_kernels(serving::ServingConfig& c, const models::Catalogue& catalogue) {
-  models::KernelProfile& profile = c.cluster.profile;
+void use_engine_kernels(const serving::ServingConfig& c, GroupConfig& group, const models::Catalogue& catalogue) {
+  models::KernelProfile& profile = group.profile;
   for (const models::EngineKernels& of : profile.by_engine) {
     if (of.kernels == profile.engine_kernels) models::use_kernels(catalogue.profile(of.profile), c.model, profile);
   }
-  complete_fp8_forms(c);
+  complete_fp8_forms(c, group);
 }
 
 /// Costs of drafting beside kernels, where the profile does not say them: the engine's, else the usual one's.
-void use_draft_costs(serving::ServingConfig& c, const models::Catalogue& catalogue) {
-  auto& drafts = c.cluster.profile.drafts;
+void use_draft_costs(const serving::ServingConfig& c, GroupConfig& group, const models::Catalogue& catalogue) {
+  auto& drafts = group.profile.drafts;
   if (drafts) return;
   const auto& engine = c.schedule.engine;
   if (engine && engine->drafts) {
@@ -206,11 +186,11 @@ void use_draft_costs(serving::ServingConfig& c, const models::Catalogue& catalog
 
 /// Attention over what the compressor quantises, where the profile does not say it: as the engine has it of that
 /// compressor, else the usual one, and else of any that nobody measured.
-void use_quantised_kernel(serving::ServingConfig& c, const models::Catalogue& catalogue) {
-  models::KernelProfile& profile = c.cluster.profile;
+void use_quantised_kernel(const serving::ServingConfig& c, GroupConfig& group, const models::Catalogue& catalogue) {
+  models::KernelProfile& profile = group.profile;
   const models::CompressorSpec& compressor = c.decode.compressor;
   if (profile.quantised || compressor.kind == models::CompressionKind::token_dropping ||
-      serving::profile_times_few_bits(c.cluster, compressor)) {
+      serving::profile_times_few_bits(group, compressor)) {
     return;
   }
   const auto& engine = c.schedule.engine;
@@ -232,23 +212,24 @@ void use_quantised_kernel(serving::ServingConfig& c, const models::Catalogue& ca
 
 /// Whose kernels run: as the scenario says, else as the engine's entry does. Forms that the scenario changes itself
 /// stay as they are.
-void complete_kernels(Scenario& s, const models::Catalogue& catalogue, const Reporter& report) {
-  serving::ServingConfig& c = s.serving;
-  if (c.schedule.engine && !report.node().find_path("cluster.gpu.profile.engine_kernels")) {
-    c.cluster.profile.engine_kernels = c.schedule.engine->kernels;
+void complete_kernels(const serving::ServingConfig& c, GroupConfig& group, const models::Catalogue& catalogue,
+                      const Reporter& report) {
+  const std::string profile = group.gpu_key + ".profile";
+  if (c.schedule.engine && !report.node().find_path(profile + ".engine_kernels")) {
+    group.profile.engine_kernels = c.schedule.engine->kernels;
   }
   std::set<std::string> known{"", std::string(models::kUsualKernels)};
-  for (const models::EngineKernels& of : c.cluster.profile.by_engine) known.insert(of.kernels);
+  for (const models::EngineKernels& of : group.profile.by_engine) known.insert(of.kernels);
   for (const auto& line : catalogue.list(models::EntryKind::engine)) known.insert(catalogue.engine(line.name).kernels);
-  const std::string& kernels = c.cluster.profile.engine_kernels;
+  const std::string& kernels = group.profile.engine_kernels;
   if (!known.contains(kernels)) {
     known.erase("");
-    report.fail("cluster.gpu.profile.engine_kernels",
+    report.fail(profile + ".engine_kernels",
                 fmt::format("nobody's kernels are called \"{}\"{}", kernels,
                             schema::suggest(kernels, std::vector<std::string>(known.begin(), known.end()))));
   }
-  if (!report.node().find_path("cluster.gpu.profile.fitted")) use_engine_kernels(c, catalogue);
-  use_draft_costs(c, catalogue);
+  if (!report.node().find_path(profile + ".fitted")) use_engine_kernels(c, group, catalogue);
+  use_draft_costs(c, group, catalogue);
 }
 
 /// The mean of a table of rates, where the scenario gives no other; and objectives of classes, for who judges.
@@ -265,21 +246,6 @@ void refuse_contradictions(const Written& s, const Reporter& report) {
     const bool written = report.node().find_path(key.path) != nullptr;
     if (written && key.then == schema::IfWritten::refused) report.fail(key.path, key.why);
   }
-}
-
-/// The GPU's own profile and links where none are written.
-void complete_machine(serving::ClusterConfig& cluster, const models::Catalogue& catalogue, const Reporter& report) {
-  const auto unless_written = [&report](const char* key, auto& to, const auto& entry) {
-    if (!report.node().find_path(key)) to = entry();
-  };
-  const models::GpuSpec& gpu = cluster.gpu;
-  unless_written("cluster.gpu.profile", cluster.profile, [&] { return catalogue.profile(gpu.profile); });
-  if (const auto wrong = catalogue.contradiction(cluster.profile)) {
-    report.fail("cluster.gpu.profile." + wrong->key, wrong->message);
-  }
-  unless_written("cluster.host.link", cluster.host_link, [&] { return catalogue.link(gpu.host_link); });
-  unless_written("cluster.gpu.peer_link", cluster.peer_link, [&] { return catalogue.link(gpu.peer_link); });
-  check_collective_library(cluster, report);
 }
 
 /// Lengths of a run and of its queue go together.
@@ -312,13 +278,13 @@ void resolve(Scenario& s, Written& written, const models::Catalogue& catalogue, 
   if (c.cluster.router.empty()) {
     c.cluster.router = s.workload.has_sessions() ? routing::session_router : routing::default_router;
   }
-  complete_machine(c.cluster, catalogue, report);
+  lay_out_groups(c.cluster, written, catalogue, report);
   complete_workload(s);
   refuse_contradictions(written, report);
   complete_pools(s, written, report);
   complete_schedule(s, report);
-  complete_memory(s, written, catalogue, report);
-  complete_kernels(s, catalogue, report);
+  complete_memory(s, catalogue);
+  for (GroupConfig& group : c.cluster.groups) complete_kernels(c, group, catalogue, report);
   if (!c.schedule.arrival) {
     c.schedule.arrival = c.cluster.pools ? serving::ReloadArrival::whole : serving::ReloadArrival::layerwise;
   }
@@ -338,12 +304,13 @@ void resolve(Scenario& s, Written& written, const models::Catalogue& catalogue, 
     serving::share_node_memory(c.cluster);
   }
   if (written.compressor) c.decode.compressor = *written.compressor;
-  use_quantised_kernel(c, catalogue);
+  for (GroupConfig& group : c.cluster.groups) use_quantised_kernel(c, group, catalogue);
   if (models::PrefetchSpec& prefetch = c.decode.prefetch; prefetch.attention.coverage.empty()) {
     prefetch.attention = catalogue.attention_profile(models::default_attention_profile);
   }
   c.decode.keep_ratio = keep_ratio_of(written, report);
   if (c.decode.offloaded == kAllOffloaded) c.decode.offloaded.reset();
+  settle_groups(c.cluster, written);
   check_run(s, report);
 }
 

@@ -95,6 +95,28 @@ struct DispatchInput {
   schema::OwnKeys own{};               ///< of the policy
 };
 
+/// The GPUs of instances as they are written: cluster.gpu with cluster.host, or those of a pool.
+struct GroupInput : serving::GroupConfig {
+  std::optional<std::int64_t> kv_tokens;  ///< one of three ways to state KV memory (GroupConfig::stated_kv)
+  std::optional<std::int64_t> kv_blocks;
+  std::optional<std::int64_t> kv_bytes;
+};
+
+/// Identical nodes with a link each to the storage node.
+struct PoolInput {
+  std::int64_t nodes = 0;
+  models::LinkSpec link;
+  std::optional<double> shared_bytes_per_s;
+  std::vector<transport::Outage> outages;
+  std::optional<GroupInput> gpu;  ///< none: those of cluster.gpu
+};
+
+/// Two pools in place of replicas; ClusterConfig::groups follow from them.
+struct PoolsInput : serving::PoolsConfig {
+  PoolInput local;
+  PoolInput remote;
+};
+
 /// The parts that a scenario has as written and as resolved.
 struct Settings {
   std::string name;
@@ -109,9 +131,8 @@ struct Settings {
 /// A scenario as it is written: keys that are left out have their defaults, names of the catalogue their entries. What
 /// follows from several keys is not worked out; `serving` has none of the values that are stated below.
 struct Written : Settings {
-  std::optional<std::int64_t> kv_tokens;  ///< one of three ways to state KV memory (serving::StatedKv)
-  std::optional<std::int64_t> kv_blocks;
-  std::optional<std::int64_t> kv_bytes;
+  GroupInput group;  ///< of replicas, and of pools without GPUs of their own
+  std::optional<PoolsInput> pools;
   std::optional<models::CompressorSpec> compressor;
   std::optional<double> keep_ratio;
   std::optional<DispatchInput> dispatch;

@@ -111,7 +111,7 @@ void add_schedule_rules(ObjectSchema<Written>& scenario) {
   });
   scenario.unread({"schedule.preempted"}, [](const Written& s) {
     const serving::ScheduleConfig& c = s.serving.schedule;
-    if (s.serving.cluster.pools && !c.engine && !c.reserves_prompt()) {
+    if (s.pools && !c.engine && !c.reserves_prompt()) {
       return "between pools requests have all of their memory from the beginning: give reserve: prompt";
     }
     return s.serving.schedule.reserves_output() ? "with reserve: prompt_and_output nobody is preempted" : "";
@@ -134,14 +134,17 @@ void complete_schedule(Scenario& s, const Reporter& report) {
   unless_written("prefill_order", c.prefill_order, c.engine->prefill_order);
   unless_written("reserve", c.reservation, c.engine->reservation);
   unless_written("preempted", c.preempted, c.engine->preempted);
-  models::FusedKernels& fused = s.serving.cluster.profile.fused;
-  unless_said("cluster.gpu.profile.fused.norms", fused.norms, c.engine->fused_norms);
-  unless_said("cluster.gpu.profile.fused.quantise", fused.quantise, c.engine->fused_quantise);
-  models::LaunchCosts& launch = s.serving.cluster.profile.launch;
-  unless_said("cluster.gpu.profile.launch.chunks_captured", launch.chunks_captured, c.engine->captures_chunks);
-  unless_said("cluster.gpu.profile.launch.by_requests", launch.by_requests, c.engine->captures_requests);
-  if (c.engine->kernel_launch_s.value > 0 && !report.node().find_path("cluster.gpu.profile.launch.kernel")) {
-    launch.kernel_s = c.engine->kernel_launch_s;
+  for (serving::GroupConfig& group : s.serving.cluster.groups) {
+    const std::string profile = group.gpu_key + ".profile";
+    models::FusedKernels& fused = group.profile.fused;
+    unless_said(profile + ".fused.norms", fused.norms, c.engine->fused_norms);
+    unless_said(profile + ".fused.quantise", fused.quantise, c.engine->fused_quantise);
+    models::LaunchCosts& launch = group.profile.launch;
+    unless_said(profile + ".launch.chunks_captured", launch.chunks_captured, c.engine->captures_chunks);
+    unless_said(profile + ".launch.by_requests", launch.by_requests, c.engine->captures_requests);
+    if (c.engine->kernel_launch_s.value > 0 && !report.node().find_path(profile + ".launch.kernel")) {
+      launch.kernel_s = c.engine->kernel_launch_s;
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // The words of a registry for a field of a table. Internal to the scenario's field tables.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -70,7 +71,17 @@ void check_outages(const std::vector<transport::Outage>& outages, const schema::
 // The field tables of cluster.pools and dispatch, and what else a scenario with pools may say. Internal to the
 // scenario.
 
-const schema::ObjectSchema<serving::PoolsConfig>& pools_schema();
+/// Keys of GPUs below the object with them, and text on why nothing reads them; empty where something does.
+struct GpuRule {
+  std::vector<std::string> keys;
+  const char* (*why)(const GroupInput& group);
+};
+/// Those of stated KV memory, of peers, and of shared experts.
+const std::array<GpuRule, 3>& gpu_rules();
+
+/// The GPUs of instances: those of cluster.gpu, and of a pool.
+const schema::ObjectSchema<GroupInput>& gpu_schema();
+const schema::ObjectSchema<PoolsInput>& pools_schema();
 const schema::ObjectSchema<DispatchInput>& dispatch_schema();
 
 /// Adds what has no effect in a scenario with pools to the scenario's field table.
@@ -121,6 +132,20 @@ using ReadPrompts = std::function<std::shared_ptr<const std::vector<models::Scor
 /// what is written. Refuses values that contradict each other; `report` is the whole document's.
 void resolve(Scenario& scenario, Written& written, const models::Catalogue& catalogue,
              const std::filesystem::path& folder, const schema::Reporter& report, const ReadPrompts& read_prompts);
+
+// Groups of instances, from GPUs as they are written.
+
+/// Completes a document before it is parsed. A pool's GPUs have the keys of cluster.gpu that they leave out, and parts
+/// of profiles and links change the GPU's own.
+void complete_gpus(schema::ConfigNode& document, const models::Catalogue& catalogue);
+
+/// Makes the groups of replicas; or those of cluster.gpu, and of the pools behind them. Each has the profile and links
+/// of its GPU where none are written; `report` is the whole document's.
+void lay_out_groups(serving::ClusterConfig& cluster, Written& written, const models::Catalogue& catalogue,
+                    const schema::Reporter& report);
+
+/// Copies what resolving has completed of groups into what is written, and leaves the groups that serve requests.
+void settle_groups(serving::ClusterConfig& cluster, Written& written);
 
 // The field tables of cluster, workload, its trace, and decode.
 

@@ -14,7 +14,7 @@ Arrivals::Arrivals(engine::Simulator& simulator, const ServingConfig& config, Re
       feed_(feed),
       owner_(owner),
       tokenise_s_(config.schedule.engine ? config.schedule.engine->tokenise_s.value : 0),
-      tokenisers_(simulator, static_cast<std::size_t>(groups(config.cluster))) {  // one a server
+      tokenisers_(simulator, static_cast<std::size_t>(instances(config.cluster))) {  // one a server
   if (feed.turns() != nullptr) sessions_.emplace(measured);
 }
 

@@ -31,14 +31,6 @@
 
 namespace kvsim::serving {
 
-/// Identical nodes, each a tensor-parallel group, with a link each to the storage node.
-struct PoolConfig {
-  std::int64_t nodes = 0;
-  models::LinkSpec link;                     ///< read: storage to one node; write: back
-  std::optional<double> shared_bytes_per_s;  ///< of what all the pool's nodes read together cross; none: no such limit
-  std::vector<transport::Outage> outages;    ///< of the links of the pool and what they share, both directions
-};
-
 /// Where the contexts are that nodes read.
 struct StorageConfig {
   std::optional<std::int64_t> capacity_bytes;  ///< for KV; none: all of it is kept (prefill: prefix_cache)
@@ -54,10 +46,8 @@ struct DispatchConfig {
 };
 
 /// A small local pool on a fast link and a larger remote pool on a slow one, around a storage node (remote prefix
-/// caching). The GPUs of a node are those of a replica (ClusterConfig).
+/// caching). The pools are ClusterConfig::groups, the local one first.
 struct PoolsConfig {
-  PoolConfig local;
-  PoolConfig remote;
   StorageConfig storage;
   DispatchConfig dispatch;
   double message_latency_s = 0;  ///< drafts to the verifier, and its verdict back; each way
@@ -77,7 +67,7 @@ struct StorageTierConfig {
 /// What GPUs are bought in: a machine with several of them and host memory that its replicas share.
 struct NodeConfig {
   std::int64_t gpus = 8;
-  std::optional<std::int64_t> memory_bytes;  ///< of the node; none: ClusterConfig::host_memory_bytes says it
+  std::optional<std::int64_t> memory_bytes;  ///< of the node; none: GroupConfig::host_memory_bytes says it
   std::optional<double> usd_per_hour;        ///< of the node with all that is in it; none: by prices of its parts
   std::optional<models::LinkSpec> link;      ///< of each GPU, to other nodes; none: not known
 };
@@ -93,50 +83,69 @@ struct StatedKv {
   std::int64_t amount = 0;
 };
 
-/// One or several identical replicas; the GPUs of each share the model as `parallel` says, and have their own links to
-/// host memory.
-struct ClusterConfig {
-  std::int64_t replicas = 1;
+/// Instances that are alike. The GPUs of each share the model as `parallel` says, and have links of their own to host
+/// memory.
+struct GroupConfig {
+  std::string name = "gpu";  ///< in results, and as the end of its links: "gpu" (replicas), "local", "remote"
+  std::string gpu_key = "cluster.gpu";  ///< of the scenario: says the GPUs
+  std::int64_t kind = 0;                ///< groups of one kind have the same GPUs, profile, parallelism and memory
+  std::int64_t count = 1;               ///< instances
   models::Parallelism parallel;
   models::GpuSpec gpu;
   models::KernelProfile profile;
-  models::LinkSpec host_link;  ///< of one GPU; a group has one per GPU and moves its shards in parallel
   models::LinkSpec peer_link;
-  transport::Queueing host_link_discipline = transport::Queueing::serialised;
+  models::LinkSpec host_link;                    ///< of one GPU; an instance has one per GPU and moves its shards in
+                                                 ///< parallel
   double memory_fraction = 0.9;                  ///< of GPU memory, for weights, KV and activations
   std::optional<std::int64_t> activation_bytes;  ///< per GPU, within that fraction, not available to KV; none: as
                                                  ///< engine_memory has it
   models::EngineMemory engine_memory;            ///< beside weights and KV, of the schedule's engine or the default one
   std::optional<StatedKv> stated_kv;             ///< KV memory as given; none: what weights and activations leave
-  std::int64_t host_memory_bytes = 0;            ///< per replica
-  bool host_shared = false;                      ///< placement: the replicas' host memory together is one tier
-  std::vector<transport::Outage> host_outages{};  ///< placement: of the links to host memory, both directions
-  std::vector<StorageTierConfig> storage{};       ///< placement: below host memory, the nearest first
-  std::string router;                             ///< a name of routing::routers(); empty: not chosen yet
-  schema::OwnKeys router_keys;                    ///< of the router
-  std::int64_t scorer_gpus = 0;                   ///< per replica, of the same kind: only for a small model that scores
-  std::optional<PoolsConfig> pools;               ///< instead of replicas with host memory
-  std::optional<NodeConfig> node;                 ///< that replicas are bought in; none: GPUs are bought alone
+  std::int64_t host_memory_bytes = 0;            ///< per instance
+  std::int64_t scorer_gpus = 0;                  ///< per instance, of the same kind: only for a small model that scores
+  models::LinkSpec storage_link;                 ///< pools: read: storage node to one instance; write: back
+  std::optional<double> shared_bytes_per_s;  ///< pools: bandwidth that all the group's reads together cross; none: no
+                                             ///< such limit
+  std::vector<transport::Outage> outages{};  ///< placement: of the links to host memory; pools: of those to the
+                                             ///< storage node and what they share; both directions
+
+  /// GPUs of an instance, with those that score for it.
+  [[nodiscard]] std::int64_t gpus() const { return parallel.gpus() + scorer_gpus; }
+};
+
+/// Groups of instances with what they share: identical replicas behind a router, or two pools.
+struct ClusterConfig {
+  std::vector<GroupConfig> groups = std::vector<GroupConfig>(1);  ///< one of replicas, or the local and the remote pool
+  transport::Queueing host_link_discipline = transport::Queueing::serialised;
+  bool host_shared = false;                  ///< placement: the replicas' host memory together is one tier
+  std::vector<StorageTierConfig> storage{};  ///< placement: below host memory, the nearest first
+  std::string router;                        ///< a name of routing::routers(); empty: not chosen yet
+  schema::OwnKeys router_keys;               ///< of the router
+  std::optional<PoolsConfig> pools;          ///< instead of replicas with host memory
+  std::optional<NodeConfig> node;            ///< that replicas are bought in; none: GPUs are bought alone
 
   [[nodiscard]] Topology topology() const&;
   Topology topology() const&& = delete;
+
+  /// The group with the GPUs, profile, parallelism and memory of all instances, for what knows one kind of instance
+  /// only. Throws ConfigurationError at the key of GPUs that differ from those of another group.
+  [[nodiscard]] const GroupConfig& uniform() const;
+
+  /// Copies of the cluster that serve their requests alone: replicas; 1 where requests take paths through pools.
+  [[nodiscard]] std::int64_t replicas() const { return pools ? 1 : groups.front().count; }
 };
 
-/// What joins the GPUs of a group: peer_link within a node, and between nodes their link.
-[[nodiscard]] models::Interconnect interconnect(const ClusterConfig& cluster);
+/// The link that joins the GPUs of an instance: peer_link within a node, and between nodes their link.
+[[nodiscard]] models::Interconnect interconnect(const ClusterConfig& cluster, const GroupConfig& group);
 
-/// Groups of GPUs that share a model: replicas, or the nodes of both pools.
-[[nodiscard]] std::int64_t groups(const ClusterConfig& cluster);
+/// A group of each kind that has instances, in order of groups; the first group where none has.
+[[nodiscard]] std::vector<const GroupConfig*> kinds(const ClusterConfig& cluster);
 
-/// GPUs of a group, with those that score for it.
-inline std::int64_t gpus_per_group(const ClusterConfig& cluster) {
-  return cluster.parallel.gpus() + cluster.scorer_gpus;
-}
+/// Instances of all groups: replicas, or the nodes of both pools.
+[[nodiscard]] std::int64_t instances(const ClusterConfig& cluster);
 
 /// GPUs of the whole cluster.
-inline std::int64_t gpus(const ClusterConfig& cluster) {
-  return groups(cluster) * gpus_per_group(cluster);
-}
+[[nodiscard]] std::int64_t gpus(const ClusterConfig& cluster);
 
 /// Nodes that hold so many replicas: as many whole replicas a node as fit, and of those that are larger than a node as
 /// many nodes a replica as they take. Precondition: cluster.node.

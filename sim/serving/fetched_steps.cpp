@@ -15,7 +15,8 @@ FetchedSteps::FetchedSteps(const GroupEnvironment& environment, machine::GpuGrou
     : env_(environment),
       gpus_(gpus),
       read_bytes_per_s_(link.spec.read_bytes_per_s.value * link.links),
-      fetching_(environment.config, environment.decode, environment.geometry, environment.timer, link.spec, link.links),
+      fetching_(environment.config, environment.group, environment.decode, environment.geometry, environment.timer,
+                link.spec, link.links),
       on_offloaded_(on_offloaded) {
   if (!env_.decode.fetches()) return;
   config_ = fetching_.pipeline();

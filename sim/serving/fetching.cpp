@@ -13,24 +13,24 @@ namespace kvsim::serving {
 
 using engine::Duration;
 
-Fetching::Fetching(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
-                   const models::StepTimer& timer, const models::LinkSpec& link, double links)
+Fetching::Fetching(const ServingConfig& config, const GroupConfig& group, const DecodePolicy& decode,
+                   const KvGeometry& geometry, const models::StepTimer& timer, const models::LinkSpec& link,
+                   double links)
     : config_(config),
+      group_(group),
       decode_(decode),
       geometry_(geometry),
       timer_(timer),
       link_(link),
       links_(links),
-      gpus_(static_cast<double>(config.cluster.parallel.tensor)),
-      kv_heads_(static_cast<double>(config.model.kv_heads) * config.model.kv_copies(config.cluster.parallel.tensor) /
-                gpus_) {
+      gpus_(static_cast<double>(group.parallel.tensor)),
+      kv_heads_(static_cast<double>(config.model.kv_heads) * config.model.kv_copies(group.parallel.tensor) / gpus_) {
   if (!decode.fetches_pairs()) return;
   const std::int64_t most = decode.fetch == Fetch::speculative ? most_proposed(config.decode, decode) : 0;
   for (std::int64_t n = 0; n <= most; ++n) {
     const models::PrefetchSpec spec = step_prefetch(config, n);
-    full_fetches_.push_back(
-        {models::fetched_tokens(spec, config.model.max_context),
-         models::layer_fetch(spec, config.model, config.cluster.parallel.tensor, config.model.max_context)});
+    full_fetches_.push_back({models::fetched_tokens(spec, config.model.max_context),
+                             models::layer_fetch(spec, config.model, group.parallel.tensor, config.model.max_context)});
   }
   row_bytes_ = full_fetches_.back().layer.row_bytes;
   method_ = models::find_gather(link, config.decode.prefetch.copies, row_bytes_);
@@ -75,7 +75,7 @@ models::LayerFetch Fetching::layer_fetch(std::int64_t context, std::int64_t prop
   const std::int64_t others = std::max<std::int64_t>(0, context - config_.decode.compressor.residual_tokens);
   const FullFetch& full = full_fetches_[static_cast<std::size_t>(proposals)];
   if (others >= full.tokens) return full.layer;
-  return models::layer_fetch(step_prefetch(config_, proposals), config_.model, config_.cluster.parallel.tensor, others);
+  return models::layer_fetch(step_prefetch(config_, proposals), config_.model, group_.parallel.tensor, others);
 }
 
 double Fetching::request_bytes(const Request& r, std::int64_t context) const {
@@ -98,7 +98,7 @@ void Fetching::add_decode(const Request& r, std::int64_t proposed, models::StepW
     return;
   }
   const std::int64_t queries = query_tokens(r, proposed);
-  add_low_bit_decode(work, geometry_, r.prompt, r.generated, queries, low_bit_time_factor(config_));
+  add_low_bit_decode(work, geometry_, r.prompt, r.generated, queries, low_bit_time_factor(config_, group_));
   if (decode_.fetch == Fetch::none) return;
   const double deciding = decode_.fetch == Fetch::speculative ? static_cast<double>(choosing(proposals(r))) : 1;
   scores_ += deciding * static_cast<double>(r.context()) * kv_heads_;

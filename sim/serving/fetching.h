@@ -18,8 +18,8 @@ namespace kvsim::serving {
 class Fetching {
  public:
   /// Over `links` such links side by side, each of which moves its part. All of it outlives this.
-  Fetching(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
-           const models::StepTimer& timer, const models::LinkSpec& link, double links);
+  Fetching(const ServingConfig& config, const GroupConfig& group, const DecodePolicy& decode,
+           const KvGeometry& geometry, const models::StepTimer& timer, const models::LinkSpec& link, double links);
 
   /// The pipeline of the policy's layers.
   [[nodiscard]] LayerPipelineConfig pipeline() const;
@@ -56,6 +56,7 @@ class Fetching {
   [[nodiscard]] std::int64_t choosing(std::int64_t proposals) const;
 
   const ServingConfig& config_;
+  const GroupConfig& group_;
   const DecodePolicy& decode_;
   const KvGeometry& geometry_;
   const models::StepTimer& timer_;

@@ -31,11 +31,11 @@ Instance::Instance(const InstanceEnvironment& environment, const InstanceSpec& s
       schedules_(own_ && env_.decode.verifies),
       demand_(env_.config, env_.decode, env_.geometry, env_.prefix_tokens),
       loop_(env_, *this, spec.name, grows_ ? &memory_ : nullptr, drafts_read(env_, own_)),
-      memory_(env_.simulator, spec.name, kv_capacity_bytes(env_.config, env_.geometry), spec.host_bytes, env_.trace,
-              env_.geometry.bytes_of_full_blocks(env_.prefix_tokens)),
-      link_(spec.link ? *spec.link : make_host_link(env_.fabric, env_.config, env_.decode, spec.name)),
-      interference_(own_ ? env_.config.cluster.profile.interference : models::Interference{}, env_.fabric,
-                    loop_.gpus().work(), link_.lanes),
+      memory_(env_.simulator, spec.name, kv_capacity_bytes(env_.config, env_.group, env_.geometry), spec.host_bytes,
+              env_.trace, env_.geometry.bytes_of_full_blocks(env_.prefix_tokens)),
+      link_(spec.link ? *spec.link : make_host_link(env_.fabric, env_.config, env_.group, env_.decode, spec.name)),
+      interference_(own_ ? env_.group.profile.interference : models::Interference{}, env_.fabric, loop_.gpus().work(),
+                    link_.lanes),
       use_(env_, spec.name, loop_.gpus(), memory_, roster_, link_.to_gpu, own_),
       log_(env_.simulator, env_.config, env_.measured),
       loads_(env_, link_.to_gpu, loop_.gpus(), use_, *this),
@@ -63,7 +63,7 @@ std::string Instance::refusal(const Request& r) const {
         tokens, model.name, model.max_context);
   }
   const std::int64_t need = demand_.most(r, reloads_.full_kv().most_beside(tokens));
-  const std::int64_t ranks = env_.config.cluster.parallel.attention_data;
+  const std::int64_t ranks = env_.group.parallel.attention_data;
   if (const std::int64_t room = memory_.capacity() / ranks; need > room) {
     return fmt::format("needs {} bytes of KV memory, a {} has {}", need, ranks > 1 ? "rank" : "replica", room);
   }
@@ -135,7 +135,7 @@ void Instance::finish_measuring() {
   use_.finish_measuring();
   if (own_) admission_.finish_measuring();
   add_group(env_.measured, loop_.gpus(),
-            {replica_weights(env_.config), memory_.reserved_peak(), groups(env_.config.cluster)});
+            {replica_weights(env_.config, env_.group), memory_.reserved_peak(), instances(env_.config.cluster)});
 }
 
 void Instance::check_conservation() const {

@@ -12,10 +12,12 @@
 #include "sim/serving/config.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/draft_lengths/drafting.h"
+#include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/measurements.h"
 #include "sim/serving/prompt_store.h"
 #include "sim/serving/request.h"
+#include "sim/serving/step_parts.h"
 #include "sim/transport/fabric.h"
 
 namespace kvsim::serving {
@@ -48,15 +50,33 @@ class Requests {
   engine::Callback on_finished_, on_released_;
 };
 
-/// All of it outlives the groups.
+/// KV geometry, times of steps and drafter of a group's instances, from the group's GPUs.
+struct GroupParts {
+  /// All of it outlives this.
+  GroupParts(const ServingConfig& config, const GroupConfig& of, const DecodePolicy& decode)
+      : group(of),
+        geometry(configured_geometry(config, group)),
+        timer(step_timer(config, group, group.parallel)),
+        step_times(timer),
+        drafting(config, group, decode) {}
+
+  const GroupConfig& group;
+  KvGeometry geometry;
+  models::StepTimer timer;
+  models::StepTimes step_times;
+  Drafting drafting;
+};
+
+/// What the step loops of a group share; all of it outlives them.
 struct GroupEnvironment {
   engine::Simulator& simulator;
   const ServingConfig& config;
+  const GroupConfig& group;
   const DecodePolicy& decode;  ///< the configured policy
   const KvGeometry& geometry;
   const models::StepTimer& timer;
-  models::StepTimes& step_times;  ///< of that timer, for all groups
-  const Drafting& drafting;       ///< what each group's is a copy of
+  models::StepTimes& step_times;  ///< of that timer, for all instances
+  const Drafting& drafting;       ///< what each instance's is a copy of
   Measurements& measured;
   engine::TraceSink* trace;
   machine::GpuGroup::Environment gpus;

@@ -195,7 +195,7 @@ void Instance::batch_prefill() {
 
 /// A rank computes a chunk by itself, in its own part of the step's tokens.
 std::int64_t Instance::longest_chunk() const {
-  const std::int64_t ranks = env_.config.cluster.parallel.attention_data;
+  const std::int64_t ranks = env_.group.parallel.attention_data;
   return (env_.config.schedule.max_batched_tokens + ranks - 1) / ranks;
 }
 

@@ -18,19 +18,19 @@ models::PrefetchSpec replica_prefetch(const ServingConfig& config, const DecodeP
 namespace {
 
 /// Geometry of a context that is compressed so, without what a decode policy holds beside it.
-KvGeometry geometry_of(const ServingConfig& config, const CompressedContext& compressed) {
-  const KvGeometry geometry(config.model, config.cluster.parallel.tensor, compressed, config.schedule.block_tokens);
-  const auto& framework = config.cluster.profile.framework;
+KvGeometry geometry_of(const ServingConfig& config, const GroupConfig& group, const CompressedContext& compressed) {
+  const KvGeometry geometry(config.model, group.parallel.tensor, compressed, config.schedule.block_tokens);
+  const auto& framework = group.profile.framework;
   return framework ? geometry.with_full_kv_factor(framework->full_kv_factor.value) : geometry;
 }
 
 }  // namespace
 
-KvGeometry kv_at(const ServingConfig& config, double keep_ratio) {
-  return geometry_of(config, {config.model, config.decode.compressor, keep_ratio});
+KvGeometry kv_at(const ServingConfig& config, const GroupConfig& group, double keep_ratio) {
+  return geometry_of(config, group, {config.model, config.decode.compressor, keep_ratio});
 }
 
-KvGeometry configured_geometry(const ServingConfig& config) {
+KvGeometry configured_geometry(const ServingConfig& config, const GroupConfig& group) {
   const DecodePolicy& decode = *find_decode_policy(config.decode.policy);
   const models::PrefetchSpec prefetch = replica_prefetch(config, decode);
   CompressedContext context(config.model, config.decode.compressor,
@@ -44,11 +44,11 @@ KvGeometry configured_geometry(const ServingConfig& config) {
     const auto layers = static_cast<double>(config.model.layers);
     context = context.with_streaming(static_cast<double>(prefetch.buffered_layers) / layers);
   }
-  const KvGeometry geometry = geometry_of(config, context);
+  const KvGeometry geometry = geometry_of(config, group, context);
   if (!decode.drafter) return geometry;
   const models::LlmSpec& network = config.decode.drafter->spec.network;
   return geometry.with_drafter(static_cast<double>(network.kv_bytes_per_token()) *
-                               network.kv_copies(config.cluster.parallel.tensor));
+                               network.kv_copies(group.parallel.tensor));
 }
 
 namespace {
@@ -56,9 +56,9 @@ namespace {
 /// Room for KV where ranks hold weights and requests of their own and stages a part of the layers: what the stage with
 /// least room for a token leaves, the last one with the LM head or the first with the embedding. Layers are shared out
 /// as evenly as they can be, the last stage has fewest.
-std::int64_t shared_kv_bytes(const ServingConfig& config, double usable_of_gpu) {
+std::int64_t shared_kv_bytes(const ServingConfig& config, const GroupConfig& group, double usable_of_gpu) {
   const models::LlmSpec& m = config.model;
-  const models::Parallelism& p = config.cluster.parallel;
+  const models::Parallelism& p = group.parallel;
   const auto weights = static_cast<double>(m.weight_bytes());
   const auto experts = static_cast<double>(m.expert_weight_bytes());
   const double head = m.head_weight_bytes(), embedding = m.embedding_weight_bytes();
@@ -80,60 +80,59 @@ std::int64_t held_weights(const models::LlmSpec& model, const models::Parallelis
   return parallel.attention_data * (model.weight_bytes() - experts) + experts;
 }
 
-std::int64_t replica_weights(const ServingConfig& config) {
-  std::int64_t own = held_weights(config.model, config.cluster.parallel);
+std::int64_t replica_weights(const ServingConfig& config, const GroupConfig& group) {
+  std::int64_t own = held_weights(config.model, group.parallel);
   if (find_decode_policy(config.decode.policy)->drafter) own += config.decode.drafter->spec.own_weight_bytes();
   if (config.prefill != PrefillKind::selective || !config.reuse || config.reuse->speculative.gpus > 0) return own;
   return own + config.reuse->speculative.model.weight_bytes();
 }
 
-bool has_fast_peers(const ClusterConfig& cluster) {
-  return cluster.peer_link.read_bytes_per_s.value >= models::kFastPeerBytesPerS;
+bool has_fast_peers(const GroupConfig& group) {
+  return group.peer_link.read_bytes_per_s.value >= models::kFastPeerBytesPerS;
 }
 
-std::int64_t memory_beside_kv(const ServingConfig& config, const models::LlmSpec& model,
+std::int64_t memory_beside_kv(const ServingConfig& config, const GroupConfig& group, const models::LlmSpec& model,
                               const models::Parallelism& parallel) {
-  const ClusterConfig& c = config.cluster;
-  if (c.activation_bytes) return *c.activation_bytes;
-  if (c.profile.framework) return 0;
+  if (group.activation_bytes) return *group.activation_bytes;
+  if (group.profile.framework) return 0;
   models::EngineLoad load;
   load.parallel = parallel;
-  load.fast_peers = has_fast_peers(c);
+  load.fast_peers = has_fast_peers(group);
   load.max_requests = config.schedule.max_requests;
   load.max_batched_tokens = config.schedule.max_batched_tokens;
-  load.memory_fraction = c.memory_fraction;
+  load.memory_fraction = group.memory_fraction;
   load.weights_of_gpu = static_cast<double>(held_weights(model, parallel)) / static_cast<double>(parallel.gpus());
-  return models::memory_beside_kv(c.engine_memory, model, load);
+  return models::memory_beside_kv(group.engine_memory, model, load);
 }
 
-std::int64_t memory_beside_kv(const ServingConfig& config) {
-  return memory_beside_kv(config, config.model, config.cluster.parallel);
+std::int64_t memory_beside_kv(const ServingConfig& config, const GroupConfig& group) {
+  return memory_beside_kv(config, group, config.model, group.parallel);
 }
 
 namespace {
 
-double stated_kv_bytes(const ServingConfig& config, const StatedKv& stated) {
-  const KvLayout layout = kv_layout(config);
+double stated_kv_bytes(const ServingConfig& config, const GroupConfig& group, const StatedKv& stated) {
+  const KvLayout layout = kv_layout(config, group);
   switch (stated.unit) {
     case StatedKv::Unit::tokens:
       return layout.bytes_of_tokens(stated.amount, config.model.max_context, config.schedule.max_batched_tokens);
     case StatedKv::Unit::blocks:
       return layout.bytes_of_blocks(stated.amount);
     case StatedKv::Unit::bytes:
-      return static_cast<double>(config.cluster.parallel.gpus()) * static_cast<double>(stated.amount);
+      return static_cast<double>(group.parallel.gpus()) * static_cast<double>(stated.amount);
   }
   return 0;
 }
 
 /// Bytes of one GPU within the fraction that is used.
-std::int64_t used_of_gpu(const ClusterConfig& cluster) {
-  return std::llround(std::floor(static_cast<double>(cluster.gpu.memory_bytes.value) * cluster.memory_fraction));
+std::int64_t used_of_gpu(const GroupConfig& group) {
+  return std::llround(std::floor(static_cast<double>(group.gpu.memory_bytes.value) * group.memory_fraction));
 }
 
 }  // namespace
 
-KvLayout kv_layout(const ServingConfig& config) {
-  const std::int64_t tensor = config.cluster.parallel.tensor;
+KvLayout kv_layout(const ServingConfig& config, const GroupConfig& group) {
+  const std::int64_t tensor = group.parallel.tensor;
   double drafter = 0;
   if (find_decode_policy(config.decode.policy)->drafter) {
     const models::LlmSpec& network = config.decode.drafter->spec.network;
@@ -142,40 +141,38 @@ KvLayout kv_layout(const ServingConfig& config) {
   return {config.model, tensor, config.schedule.block_tokens, drafter};
 }
 
-std::int64_t kv_pool_bytes(const ServingConfig& config) {
-  const ClusterConfig& c = config.cluster;
+std::int64_t kv_pool_bytes(const ServingConfig& config, const GroupConfig& group) {
   const std::int64_t stored = config.placement ? config.placement->gpu_memory_bytes : 0;
-  if (c.stated_kv) {
-    const std::int64_t bytes = std::llround(std::ceil(stated_kv_bytes(config, *c.stated_kv)));
-    const std::int64_t room = c.parallel.gpus() * c.gpu.memory_bytes.value - replica_weights(config);
+  if (group.stated_kv) {
+    const std::int64_t bytes = std::llround(std::ceil(stated_kv_bytes(config, group, *group.stated_kv)));
+    const std::int64_t room = group.parallel.gpus() * group.gpu.memory_bytes.value - replica_weights(config, group);
     return bytes <= room ? bytes - stored : room - bytes;
   }
-  const std::int64_t workspace = c.profile.framework ? c.profile.framework->workspace_bytes.value : 0;
-  const std::int64_t usable_of_gpu = used_of_gpu(c) - memory_beside_kv(config) - workspace;
-  return c.parallel.tensor_only() ? c.parallel.tensor * usable_of_gpu - replica_weights(config) - stored
-                                  : shared_kv_bytes(config, static_cast<double>(usable_of_gpu));
+  const std::int64_t workspace = group.profile.framework ? group.profile.framework->workspace_bytes.value : 0;
+  const std::int64_t usable_of_gpu = used_of_gpu(group) - memory_beside_kv(config, group) - workspace;
+  return group.parallel.tensor_only() ? group.parallel.tensor * usable_of_gpu - replica_weights(config, group) - stored
+                                      : shared_kv_bytes(config, group, static_cast<double>(usable_of_gpu));
 }
 
-std::int64_t kv_capacity_bytes(const ServingConfig& config, const KvGeometry& geometry) {
+std::int64_t kv_capacity_bytes(const ServingConfig& config, const GroupConfig& group, const KvGeometry& geometry) {
   const std::int64_t of_requests =
-      kv_pool_bytes(config) - geometry.step_reservation(config.schedule.max_batched_tokens);
+      kv_pool_bytes(config, group) - geometry.step_reservation(config.schedule.max_batched_tokens);
   return of_requests < 0 ? of_requests : of_requests / geometry.block_bytes() * geometry.block_bytes();
 }
 
-MemorySplit memory_split(const ServingConfig& config, const KvGeometry& geometry) {
-  const ClusterConfig& c = config.cluster;
+MemorySplit memory_split(const ServingConfig& config, const GroupConfig& group, const KvGeometry& geometry) {
   MemorySplit m;
-  m.gpu = c.parallel.gpus() * c.gpu.memory_bytes.value;
-  m.weights = held_weights(config.model, c.parallel);
-  m.kv = kv_capacity_bytes(config, geometry);
-  if (c.stated_kv) {
-    m.other = kv_pool_bytes(config) - m.kv + replica_weights(config) - m.weights +
+  m.gpu = group.parallel.gpus() * group.gpu.memory_bytes.value;
+  m.weights = held_weights(config.model, group.parallel);
+  m.kv = kv_capacity_bytes(config, group, geometry);
+  if (group.stated_kv) {
+    m.other = kv_pool_bytes(config, group) - m.kv + replica_weights(config, group) - m.weights +
               (config.placement ? config.placement->gpu_memory_bytes : 0);
     m.kept_free = m.gpu - m.weights - m.kv - m.other;
     return m;
   }
-  m.kept_free = m.gpu - c.parallel.gpus() * used_of_gpu(c);
-  m.activations = c.parallel.gpus() * memory_beside_kv(config);
+  m.kept_free = m.gpu - group.parallel.gpus() * used_of_gpu(group);
+  m.activations = group.parallel.gpus() * memory_beside_kv(config, group);
   m.other = m.gpu - m.kept_free - m.weights - m.activations - m.kv;
   return m;
 }
@@ -183,39 +180,38 @@ MemorySplit memory_split(const ServingConfig& config, const KvGeometry& geometry
 namespace {
 
 /// "llama-3-8b", or with the small model that scores beside it.
-std::string models_on_replica(const ServingConfig& config) {
+std::string models_on_replica(const ServingConfig& config, const GroupConfig& group) {
   if (find_decode_policy(config.decode.policy)->drafter) {
     return fmt::format("{} with {} to draft for it", config.model.name, config.decode.drafter->spec.name);
   }
-  if (replica_weights(config) == held_weights(config.model, config.cluster.parallel)) return config.model.name;
+  if (replica_weights(config, group) == held_weights(config.model, group.parallel)) return config.model.name;
   return fmt::format("{} with {} to score beside it", config.model.name, config.reuse->speculative.model.name);
 }
 
-std::string what_decides_kv(const ServingConfig& config) {
-  const ClusterConfig& c = config.cluster;
-  if (c.stated_kv) {
-    switch (c.stated_kv->unit) {
+std::string what_decides_kv(const ServingConfig& config, const GroupConfig& group) {
+  if (group.stated_kv) {
+    switch (group.stated_kv->unit) {
       case StatedKv::Unit::tokens:
-        return "cluster.gpu.kv_tokens";
+        return group.gpu_key + ".kv_tokens";
       case StatedKv::Unit::blocks:
-        return "cluster.gpu.kv_blocks";
+        return group.gpu_key + ".kv_blocks";
       case StatedKv::Unit::bytes:
-        return "cluster.gpu.kv_bytes";
+        return group.gpu_key + ".kv_bytes";
     }
   }
-  if (c.activation_bytes) return "cluster.gpu.activations";
-  if (c.profile.framework) return fmt::format("profile {}", c.profile.name);
+  if (group.activation_bytes) return group.gpu_key + ".activations";
+  if (group.profile.framework) return fmt::format("profile {}", group.profile.name);
   const auto& engine = config.schedule.engine;
   return fmt::format("memory of engine {}", engine && engine->memory ? engine->name : models::default_engine_memory);
 }
 
 }  // namespace
 
-KvCapacity kv_capacity(const ServingConfig& config) {
-  const KvGeometry geometry = configured_geometry(config);
+KvCapacity kv_capacity(const ServingConfig& config, const GroupConfig& group) {
+  const KvGeometry geometry = configured_geometry(config, group);
   KvCapacity k;
-  k.weights_bytes = replica_weights(config);
-  k.bytes = kv_capacity_bytes(config, geometry);
+  k.weights_bytes = replica_weights(config, group);
+  k.bytes = kv_capacity_bytes(config, group, geometry);
   k.block_tokens = config.schedule.block_tokens;
   const std::int64_t least = geometry.bytes_of_full_blocks(geometry.block_tokens());
   if (k.bytes < least) {
@@ -236,29 +232,29 @@ KvCapacity kv_capacity(const ServingConfig& config) {
                       config.schedule.max_batched_tokens, static_cast<double>(written) * 1e-9,
                       static_cast<double>(k.bytes + written) * 1e-9, config.model.name));
     }
-    const ClusterConfig& c = config.cluster;
-    if (c.stated_kv) {
+    if (group.stated_kv) {
       throw ModelDoesNotFit(
-          "cluster.gpu",
+          group.gpu_key,
           fmt::format("{} has {:.1f} GB of weights, and {} x {} do not have the KV memory that is stated "
                       "beside them, or that is less than one block",
-                      models_on_replica(config), static_cast<double>(k.weights_bytes) * 1e-9, c.parallel.gpus(),
-                      c.gpu.name));
+                      models_on_replica(config, group), static_cast<double>(k.weights_bytes) * 1e-9,
+                      group.parallel.gpus(), group.gpu.name));
     }
-    const auto beside = static_cast<double>(memory_beside_kv(config));
-    const double usable = static_cast<double>(c.parallel.gpus()) *
-                          (static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction - beside);
+    const auto beside = static_cast<double>(memory_beside_kv(config, group));
+    const double usable = static_cast<double>(group.parallel.gpus()) *
+                          (static_cast<double>(group.gpu.memory_bytes.value) * group.memory_fraction - beside);
     throw ModelDoesNotFit(
-        "cluster.gpu",
+        group.gpu_key,
         fmt::format(
             "{} does not fit: {:.1f} GB of weights, {} x {} leaves {:.1f} GB at memory_fraction {:g} with {:.1f} GB of "
             "activations per GPU, and not one block of KV{} beside them",
-            models_on_replica(config), static_cast<double>(k.weights_bytes) * 1e-9, c.parallel.gpus(), c.gpu.name,
-            usable * 1e-9, c.memory_fraction, beside * 1e-9, config.model.state.layers > 0 ? " with its state" : ""));
+            models_on_replica(config, group), static_cast<double>(k.weights_bytes) * 1e-9, group.parallel.gpus(),
+            group.gpu.name, usable * 1e-9, group.memory_fraction, beside * 1e-9,
+            config.model.state.layers > 0 ? " with its state" : ""));
   }
-  const KvLayout layout = kv_layout(config);
+  const KvLayout layout = kv_layout(config, group);
   const std::int64_t budget = config.schedule.max_batched_tokens;
-  const auto pool = static_cast<double>(kv_pool_bytes(config));
+  const auto pool = static_cast<double>(kv_pool_bytes(config, group));
   k.longest = config.model.max_context;
   k.tokens = layout.tokens(pool, k.longest, budget);
   k.blocks = layout.blocks(pool);
@@ -270,7 +266,7 @@ KvCapacity kv_capacity(const ServingConfig& config) {
   k.stored_concurrency = part ? static_cast<double>(k.bytes) / static_cast<double>(std::max<std::int64_t>(
                                                                    1, geometry.compressed_reservation(k.longest, 0, 0)))
                               : k.concurrency;
-  k.decided_by = what_decides_kv(config);
+  k.decided_by = what_decides_kv(config, group);
   return k;
 }
 

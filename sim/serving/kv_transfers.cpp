@@ -10,19 +10,19 @@ namespace kvsim::serving {
 
 using engine::Callback;
 
-KvLink make_host_link(transport::Fabric& fabric, const ServingConfig& config, const DecodePolicy& decode,
-                      const std::string& group) {
-  const models::LinkSpec& spec = config.cluster.host_link;
-  const auto gpus = static_cast<double>(config.cluster.parallel.tensor);
+KvLink make_host_link(transport::Fabric& fabric, const ServingConfig& config, const GroupConfig& group,
+                      const DecodePolicy& decode, const std::string& instance) {
+  const models::LinkSpec& spec = group.host_link;
+  const auto gpus = static_cast<double>(group.parallel.tensor);
   const transport::HostWay way{spec.read_bytes_per_s.value * gpus,         spec.write_bytes_per_s.value * gpus,
                                engine::from_seconds(spec.latency_s.value), engine::from_seconds(spec.setup_s.value),
                                config.cluster.host_link_discipline,        spec.both_ways_bytes_per_s.value * gpus};
-  const bool planned = spec.both_ways_bytes_per_s.value <= 0 && !config.cluster.profile.interference.any();
+  const bool planned = spec.both_ways_bytes_per_s.value <= 0 && !group.profile.interference.any();
   if (decode.fetches() && planned && !config.run.layer_events) {
-    const auto [in, out] = fabric.add_planned_host_lanes(group, way);
+    const auto [in, out] = fabric.add_planned_host_lanes(instance, way);
     return {in, out, spec, gpus, &in, &out};
   }
-  const transport::GroupLanes lanes = fabric.add_host_lanes(group, way);
+  const transport::GroupLanes lanes = fabric.add_host_lanes(instance, way);
   return {*lanes.to_gpu, *lanes.from_gpu, spec, gpus, nullptr, nullptr, lanes};
 }
 
@@ -51,7 +51,7 @@ void MemoryUse::finish_measuring() {
   note();
   if (!own_) return;
   Measurements& m = env_.measured;
-  const auto replicas = static_cast<double>(env_.config.cluster.replicas);
+  const auto replicas = static_cast<double>(env_.group.count);
   m.memory_short_s += short_.integral(env_.simulator.now());
   m.kv_reserved_mean_bytes += memory_.reserved_mean() / replicas;
   m.kv_streaming_mean_bytes += memory_.staged_mean() / replicas;

@@ -19,8 +19,8 @@ namespace kvsim::serving {
 
 /// Between a replica's GPUs and host memory: a link per GPU, each of which moves its shards. The lanes are the
 /// fabric's.
-KvLink make_host_link(transport::Fabric& fabric, const ServingConfig& config, const DecodePolicy& decode,
-                      const std::string& group);
+KvLink make_host_link(transport::Fabric& fabric, const ServingConfig& config, const GroupConfig& group,
+                      const DecodePolicy& decode, const std::string& instance);
 
 /// GPU memory in use over time, and whether there was enough.
 class MemoryUse {

@@ -11,8 +11,8 @@ Proposals::Proposals(const GroupEnvironment& environment)
   const auto& drafter = environment.config.decode.drafter;
   if (environment.decode.drafter && drafter->tree) least_ = drafter->tree->tokens;
   if (!environment.decode.proposes()) return;
-  lengths_.emplace(DraftLengthParts{environment.config, environment.decode, environment.geometry, environment.timer,
-                                    drafting_.acceptance(), drafting_},
+  lengths_.emplace(DraftLengthParts{environment.config, environment.group, environment.decode, environment.geometry,
+                                    environment.timer, drafting_.acceptance(), drafting_},
                    environment.measured);
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "models/kernels/step_time.h"
 #include "sim/routing/router.h"
 #include "sim/serving/decode_policy.h"
@@ -21,27 +23,25 @@ class ReplicaFleet final : public ServingSystem {
   ReplicaFleet(const RunEnvironment& environment, std::unique_ptr<PromptStore> prompts)
       : config_(environment.config),
         measured_(environment.measured),
+        group_(config_.cluster.uniform()),
         prompts_(prompts ? std::move(prompts) : std::make_unique<PromptStore>()),
         decode_(configured_policy(config_)),
-        geometry_(configured_geometry(config_)),
-        timer_(config_.cluster.gpu, interconnect(config_.cluster), config_.cluster.profile, config_.model,
-               config_.cluster.parallel),
-        step_times_(timer_),
+        parts_(config_, group_, decode_),
         acceptance_(
             acceptance_of(config_, std::max(draft_limit(config_.decode), config_.decode.draft_lengths.maximum))),
-        drafting_(config_, decode_),
         router_(routing::find_router(config_.cluster.router)->make(config_.cluster.router_keys)) {
-    const InstanceEnvironment shared{{environment.simulator, config_, decode_, geometry_, timer_, step_times_,
-                                      drafting_, environment.measured, environment.trace, environment.gpus(timer_)},
-                                     acceptance_,
-                                     environment.fabric,
-                                     {environment.requests, environment.on_finished, environment.on_released},
-                                     *prompts_,
-                                     config_.schedule.prefix_caching ? environment.prefix_block_tokens : 0};
+    const InstanceEnvironment shared{
+        {environment.simulator, config_, group_, decode_, parts_.geometry, parts_.timer, parts_.step_times,
+         parts_.drafting, environment.measured, environment.trace, environment.gpus(parts_.timer)},
+        acceptance_,
+        environment.fabric,
+        {environment.requests, environment.on_finished, environment.on_released},
+        *prompts_,
+        config_.schedule.prefix_caching ? environment.prefix_block_tokens : 0};
     const SchedulePolicyEntry& schedule = *find_schedule_policy(config_.schedule.policy);
-    for (std::int64_t i = 0; i < config_.cluster.replicas; ++i) {
+    for (std::int64_t i = 0; i < group_.count; ++i) {
       const InstanceSpec spec{.name = fmt::format("replica {}", i),
-                              .host_bytes = config_.cluster.host_memory_bytes,
+                              .host_bytes = group_.host_memory_bytes,
                               .grows = !config_.schedule.reserves_output()};
       replicas_.push_back(std::make_unique<Instance>(shared, spec, schedule));
     }
@@ -51,7 +51,7 @@ class ReplicaFleet final : public ServingSystem {
   }
 
   std::string submit(Request& r, const models::RequestSpec& spec) override {
-    if (decode_.drafter) draw_drafter_acceptance(r, drafting_.acceptance(), config_.run.seed, spec.id);
+    if (decode_.drafter) draw_drafter_acceptance(r, parts_.drafting.acceptance(), config_.run.seed, spec.id);
     if (decode_.verifies) draw_acceptance(r, acceptance_, config_.run.seed, spec.id);
     const std::size_t chosen = router_->choose(snapshots(), spec);
     Instance& replica = *replicas_[chosen];
@@ -109,7 +109,7 @@ class ReplicaFleet final : public ServingSystem {
   }
 
   [[nodiscard]] std::vector<std::string> fallbacks() const override {
-    std::vector<std::string> said = timer_.fallbacks();
+    std::vector<std::string> said = parts_.timer.fallbacks();
     for (std::string& more : prompts_->fallbacks()) said.push_back(std::move(more));
     return said;
   }
@@ -127,13 +127,11 @@ class ReplicaFleet final : public ServingSystem {
 
   const ServingConfig& config_;
   Measurements& measured_;
+  const GroupConfig& group_;
   std::unique_ptr<PromptStore> prompts_;
   DecodePolicy decode_;
-  KvGeometry geometry_;
-  models::StepTimer timer_;
-  models::StepTimes step_times_;
+  GroupParts parts_;
   models::AcceptanceModel acceptance_;
-  Drafting drafting_;
   std::unique_ptr<routing::Router> router_;
   std::vector<std::unique_ptr<Instance>> replicas_;
   std::vector<routing::InstanceSnapshot> snapshots_;  // of replicas_; kept for its memory

@@ -21,9 +21,9 @@ Rounds::Rounds(const InstanceEnvironment& environment, const KvDemand& demand, c
       proposals_(proposals),
       draft_limit_(draft_limit(environment.config.decode)) {
   if (!verified_here) return;
-  draft_lengths_.emplace(
-      DraftLengthParts{env_.config, env_.decode, env_.geometry, env_.timer, env_.acceptance, proposals.drafting()},
-      env_.measured);
+  draft_lengths_.emplace(DraftLengthParts{env_.config, env_.group, env_.decode, env_.geometry, env_.timer,
+                                          env_.acceptance, proposals.drafting()},
+                         env_.measured);
 }
 
 void Rounds::begin(Request& r) {

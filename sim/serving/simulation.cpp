@@ -255,7 +255,7 @@ class Run final : private ArrivalsOwner {
     }
     m.measured_s = (simulator_.now() - measure_begin_).seconds();
     if (arrivals_.front_end()) {
-      m.tokenisers_s = m.measured_s * static_cast<double>(groups(config_.cluster));
+      m.tokenisers_s = m.measured_s * static_cast<double>(instances(config_.cluster));
       m.tokenising_s = std::min(tokenised_s() - tokenised_before_s_, m.tokenisers_s);
     }
     m.waiting_after = waiting_at_last_arrival_.value_or(waiting());

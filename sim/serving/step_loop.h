@@ -50,7 +50,7 @@ class StepLoop final : private machine::StepOwner {
            memory::KvForm drafts_read)
       : env_(environment),
         owner_(owner),
-        parts_(env_.config, env_.decode, env_.geometry, env_.timer, drafts_read),
+        parts_(env_.config, env_.group, env_.decode, env_.geometry, env_.timer, drafts_read),
         gpus_(env_.gpus, *this, name),
         stretch_(env_.simulator, env_.step_times, env_.config.run.stretches, gpus_, steady_, owner),
         steady_(parts_, env_.geometry, memory, env_.trace != nullptr),

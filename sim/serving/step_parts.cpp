@@ -5,22 +5,28 @@
 
 namespace kvsim::serving {
 
-bool profile_times_few_bits(const ClusterConfig& cluster, const models::CompressorSpec& compressor) {
-  return compressor.kind != models::CompressionKind::token_dropping &&
-         cluster.profile.low_bit.elements_per_s.value > 0 && cluster.gpu.multiprocessors.value > 0;
+models::StepTimer step_timer(const ServingConfig& config, const GroupConfig& group,
+                             const models::Parallelism& parallel) {
+  return {group.gpu, interconnect(config.cluster, group), group.profile, config.model, parallel};
 }
 
-double attention_time_factor(const ServingConfig& config, const models::CompressorSpec& compressor) {
-  const ClusterConfig& c = config.cluster;
-  if (!profile_times_few_bits(c, compressor)) return compressor.attention_time_factor.value;
-  return c.profile.low_bit.time_factor(config.model.kv_bytes_per_element * compressor.quantised_ratio(),
-                                       c.profile.attention_bandwidth_efficiency.value * c.gpu.memory_bytes_per_s.value,
-                                       c.gpu.multiprocessors.value);
+bool profile_times_few_bits(const GroupConfig& group, const models::CompressorSpec& compressor) {
+  return compressor.kind != models::CompressionKind::token_dropping && group.profile.low_bit.elements_per_s.value > 0 &&
+         group.gpu.multiprocessors.value > 0;
 }
 
-double low_bit_time_factor(const ServingConfig& config) {
+double attention_time_factor(const ServingConfig& config, const GroupConfig& group,
+                             const models::CompressorSpec& compressor) {
+  if (!profile_times_few_bits(group, compressor)) return compressor.attention_time_factor.value;
+  return group.profile.low_bit.time_factor(
+      config.model.kv_bytes_per_element * compressor.quantised_ratio(),
+      group.profile.attention_bandwidth_efficiency.value * group.gpu.memory_bytes_per_s.value,
+      group.gpu.multiprocessors.value);
+}
+
+double low_bit_time_factor(const ServingConfig& config, const GroupConfig& group) {
   if (config.decode.prefetch.dequantisation == models::Dequantisation::unfused) return 0;
-  return attention_time_factor(config, config.decode.compressor);
+  return attention_time_factor(config, group, config.decode.compressor);
 }
 
 void add_decode(models::StepWork& work, const KvGeometry& geometry, std::int64_t context) {
@@ -124,10 +130,10 @@ void add_rows(models::StepWork& work, const KvGeometry& geometry, std::int64_t r
   add_prefill(work, geometry, static_cast<double>(rows), before, geometry.full_read(context), last);
 }
 
-double compression_s(const ServingConfig& config, const KvGeometry& geometry, const models::StepTimer& timer,
-                     std::int64_t tokens) {
+double compression_s(const ServingConfig& config, const GroupConfig& group, const KvGeometry& geometry,
+                     const models::StepTimer& timer, std::int64_t tokens) {
   const models::CompressorSpec& c = config.decode.compressor;
-  const auto gpus = static_cast<double>(config.cluster.parallel.tensor);
+  const auto gpus = static_cast<double>(group.parallel.tensor);
   const double full = static_cast<double>(geometry.full_transfer(tokens)) / gpus;
   if (c.compress_bytes_per_s.value > 0) return full / c.compress_bytes_per_s.value;
   models::CompressionWork work;
@@ -144,12 +150,11 @@ double compression_s(const ServingConfig& config, const KvGeometry& geometry, co
   return timer.compression_s(work);
 }
 
-double decompression_s(const ServingConfig& config, const KvGeometry& geometry, const models::StepTimer& timer,
-                       std::int64_t tokens) {
+double decompression_s(const ServingConfig& config, const GroupConfig& group, const KvGeometry& geometry,
+                       const models::StepTimer& timer, std::int64_t tokens) {
   const models::CompressorSpec& c = config.decode.compressor;
   if (c.kind == models::CompressionKind::token_dropping) return 0;
-  const double full =
-      static_cast<double>(geometry.full_transfer(tokens)) / static_cast<double>(config.cluster.parallel.tensor);
+  const double full = static_cast<double>(geometry.full_transfer(tokens)) / static_cast<double>(group.parallel.tensor);
   if (c.decompress_bytes_per_s.value > 0) return full / c.decompress_bytes_per_s.value;
   return timer.dequantise_s(full, full * config.decode.keep_ratio, static_cast<double>(config.model.layers));
 }
@@ -181,15 +186,16 @@ std::string ForwardPass::name() const {
   return name.empty() ? "score" : name;
 }
 
-StepParts::StepParts(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
-                     const models::StepTimer& timer, KvForm drafts_read)
+StepParts::StepParts(const ServingConfig& config, const GroupConfig& group, const DecodePolicy& decode,
+                     const KvGeometry& geometry, const models::StepTimer& timer, KvForm drafts_read)
     : config_(config),
+      group_(group),
       geometry_(geometry),
       timer_(timer),
       one_token_each_(!decode.drafter && !decode.low_bit_copy && !decode.fetches()),
       decoding_reads_(decode.lossless() ? KvForm::full : KvForm::compressed),
       drafts_read_(drafts_read),
-      attention_time_factor_(attention_time_factor(config, config.decode.compressor)) {}
+      attention_time_factor_(attention_time_factor(config, group, config.decode.compressor)) {}
 
 std::optional<StepParts::Growth> StepParts::growth(const Request& r, Work work) const {
   if (!one_token_each_) return std::nullopt;
@@ -218,7 +224,7 @@ void StepParts::add(const Request& r, const StepPart& part, models::StepWork& wo
       work.logit_tokens -= static_cast<double>(r.generated);
       break;
     case Work::decompress:
-      work.extra_gpu_s += decompression_s(config_, geometry_, timer_, r.prompt);
+      work.extra_gpu_s += decompression_s(config_, group_, geometry_, timer_, r.prompt);
       break;
   }
 }
@@ -239,7 +245,7 @@ void StepParts::add_token(const Request& r, KvForm reads, std::int64_t drafted, 
 }
 
 void StepParts::add_compression(std::int64_t tokens, models::StepWork& work) const {
-  work.extra_gpu_s += compression_s(config_, geometry_, timer_, tokens);
+  work.extra_gpu_s += compression_s(config_, group_, geometry_, timer_, tokens);
 }
 
 }  // namespace kvsim::serving

@@ -22,16 +22,21 @@
 
 namespace kvsim::serving {
 
+/// The timer of the configured model's steps on the group's GPUs.
+[[nodiscard]] models::StepTimer step_timer(const ServingConfig& config, const GroupConfig& group,
+                                           const models::Parallelism& parallel);
+
 /// Whether the profile says how long attention takes over KV of the compressor's few bits.
-[[nodiscard]] bool profile_times_few_bits(const ClusterConfig& cluster, const models::CompressorSpec& compressor);
+[[nodiscard]] bool profile_times_few_bits(const GroupConfig& group, const models::CompressorSpec& compressor);
 
 /// Time of attention over compressed KV / over the same bytes whole: by bytes and elements where the profile has a rate
 /// of dequantising (models::LowBitAttention), else the compressor's figure.
-[[nodiscard]] double attention_time_factor(const ServingConfig& config, const models::CompressorSpec& compressor);
+[[nodiscard]] double attention_time_factor(const ServingConfig& config, const GroupConfig& group,
+                                           const models::CompressorSpec& compressor);
 
 /// The same for the low-bit copies of policies that prefetch: 0 where they are dequantised to GPU memory first (see
 /// add_low_bit_decode).
-[[nodiscard]] double low_bit_time_factor(const ServingConfig& config);
+[[nodiscard]] double low_bit_time_factor(const ServingConfig& config, const GroupConfig& group);
 
 /// One token against the full KV of `context` tokens.
 void add_decode(models::StepWork& work, const KvGeometry& geometry, std::int64_t context);
@@ -67,12 +72,12 @@ void add_rows(models::StepWork& work, const KvGeometry& geometry, std::int64_t r
 
 /// GPU time of compressing `tokens` tokens of a context that were just prefilled: at the compressor's own rate where it
 /// has one, else by the kernels it takes.
-[[nodiscard]] double compression_s(const ServingConfig& config, const KvGeometry& geometry,
+[[nodiscard]] double compression_s(const ServingConfig& config, const GroupConfig& group, const KvGeometry& geometry,
                                    const models::StepTimer& timer, std::int64_t tokens);
 
 /// GPU time of making so many tokens' compressed KV whole again outside attention: at the compressor's own rate where
 /// it has one, else by the profile's kernel; 0 where neither is known, or what is kept is whole.
-[[nodiscard]] double decompression_s(const ServingConfig& config, const KvGeometry& geometry,
+[[nodiscard]] double decompression_s(const ServingConfig& config, const GroupConfig& group, const KvGeometry& geometry,
                                      const models::StepTimer& timer, std::int64_t tokens);
 
 /// What a forward pass does for one request, in the order in which timelines name it.
@@ -164,8 +169,8 @@ class StepParts {
  public:
   /// All of it outlives this. `decode`: the configured policy. `drafts_read`: full where what drafts read is held like
   /// full KV, whatever became of it before.
-  StepParts(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
-            const models::StepTimer& timer, memory::KvForm drafts_read);
+  StepParts(const ServingConfig& config, const GroupConfig& group, const DecodePolicy& decode,
+            const KvGeometry& geometry, const models::StepTimer& timer, memory::KvForm drafts_read);
 
   void add(const Request& r, const StepPart& part, models::StepWork& work) const;
   /// By what a request that decodes or drafts in step after step, a token each, reads more each time, when it attends
@@ -189,6 +194,7 @@ class StepParts {
                  models::StepWork& work) const;
 
   const ServingConfig& config_;
+  const GroupConfig& group_;
   const KvGeometry& geometry_;
   const models::StepTimer& timer_;
   bool one_token_each_;  // decoding and drafting steps take a token of each request, and what it has in GPU memory

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "models/hardware/link_spec.h"
-#include "sim/transport/link.h"
 
 namespace kvsim::serving {
 
 struct DispatchConfig;
+struct GroupConfig;
 
 /// A link between instances and the memory that keeps prompts.
 struct NamedLink {
@@ -21,13 +21,10 @@ struct NamedLink {
   std::string_view figure;  ///< of results
 };
 
-/// Instances that are alike: tensor-parallel groups, each with links of its own.
+/// A group of instances, and the link of each to the memory that keeps prompts.
 struct InstancePool {
-  std::string_view name;  ///< in results, and as the end of its links: "gpu" (replicas), "local", "remote"
-  std::int64_t count = 0;
-  NamedLink link;                            ///< of a replica's GPU, or of a node
-  std::optional<double> shared_bytes_per_s;  ///< bandwidth that all of them share when they read; none: no such limit
-  const std::vector<transport::Outage>& outages;
+  const GroupConfig& group;
+  NamedLink link;  ///< of a replica's GPU, or of a node
 };
 
 /// Memory beside the instances in which prompts' KV is kept.

@@ -42,8 +42,8 @@ void check_tiers(const ServingConfig& config) {
                                            "give it a capacity",
                                            name, storage[i + 1].name));
     }
-    const bool shared_above =
-        i > 0 ? storage[i - 1].shared : config.cluster.host_shared && config.cluster.host_memory_bytes > 0;
+    const bool shared_above = i > 0 ? storage[i - 1].shared
+                                    : config.cluster.host_shared && config.cluster.groups.front().host_memory_bytes > 0;
     if (!pools && shared_above && !storage[i].shared) {
       throw ConfigurationError(key + ".shared", fmt::format("the tier above {} is shared by all replicas, and below it "
                                                             "all are: use shared: true",
@@ -142,6 +142,7 @@ void check_placement(const ServingConfig& config) {
                                       : "a prefix is a chain, and chunks are no part of one: use blocks, or a prefill "
                                         "policy that reuses chunks (selective, cacheblend, epic, full_reuse)");
   }
+  (void)config.cluster.uniform();  // recomputing a prompt has one cost
   if (tiers_of(config).empty()) {
     throw ConfigurationError("cluster.host.memory",
                              "there is no tier to store prompts in: give cluster.host.memory, "

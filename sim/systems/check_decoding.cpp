@@ -134,10 +134,11 @@ void check_drafter(const ServingConfig& config, const DecodePolicy& decode) {
         fmt::format("{} has a vocabulary of {} tokens, {} one of {}: its tokens mean nothing to the model",
                     drafter.spec.name, drafter.spec.network.vocabulary, config.model.name, config.model.vocabulary));
   }
-  if (drafter.spec.network.heads % config.cluster.parallel.tensor != 0) {
+  for (const serving::GroupConfig& group : config.cluster.groups) {
+    if (drafter.spec.network.heads % group.parallel.tensor == 0) continue;
     throw UnsuitableMachine("decode.drafter.type",
                             fmt::format("{} attention heads of {} cannot be sharded evenly over {} GPUs",
-                                        drafter.spec.network.heads, drafter.spec.name, config.cluster.parallel.tensor));
+                                        drafter.spec.network.heads, drafter.spec.name, group.parallel.tensor));
   }
   if (drafter.tree && !decode.drafts_in_steps()) {
     throw ConfigurationError("decode.drafter.tree",
@@ -221,9 +222,12 @@ void check_fetching(const ServingConfig& config, const DecodePolicy& decode) {
                                                   "heads, and {} keeps one latent a token",
                                                   decode.name, config.model.name));
   }
-  const models::LayerFetch fetch =
-      models::layer_fetch(spec, config.model, config.cluster.parallel.tensor, config.model.max_context);
-  for (const auto& [link, key, figure] : kv_links(config)) {
+  const serving::Topology topology = config.cluster.topology();
+  for (const auto& [group, way] : topology.instances) {
+    if (group.count == 0) continue;
+    const auto& [link, key, figure] = way;
+    const models::LayerFetch fetch =
+        models::layer_fetch(spec, config.model, group.parallel.tensor, config.model.max_context);
     if (models::find_gather(link, spec.copies, fetch.row_bytes) != nullptr) continue;
     std::string known;
     for (const models::GatherMethod& method : link.gathers) known += (known.empty() ? "" : ", ") + method.name;

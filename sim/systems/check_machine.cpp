@@ -14,22 +14,23 @@ namespace {
 
 using serving::ConfigurationError;
 using serving::DecodePolicy;
+using serving::GroupConfig;
 using serving::PrefillKind;
 using serving::SchedulePolicyEntry;
 using serving::ServingConfig;
 using serving::UnsuitableMachine;
 
 /// Ranks and stages: what the model can be cut into, and which steps are known for them.
-void check_parallelism(const ServingConfig& config, const DecodePolicy& decode) {
-  const models::Parallelism& p = config.cluster.parallel;
+void check_parallelism(const ServingConfig& config, const GroupConfig& group, const DecodePolicy& decode) {
+  const models::Parallelism& p = group.parallel;
   const models::LlmSpec& m = config.model;
   if (m.heads % p.tensor != 0) {
     throw UnsuitableMachine(
-        "cluster.gpu.tensor_parallel",
+        group.gpu_key + ".tensor_parallel",
         fmt::format("{} attention heads of {} cannot be sharded evenly over {} GPUs", m.heads, m.name, p.tensor));
   }
-  const char* expert_key = "cluster.gpu.expert_parallel";
-  const char* data_key = "cluster.gpu.attention_data_parallel";
+  const std::string expert_key = group.gpu_key + ".expert_parallel";
+  const std::string data_key = group.gpu_key + ".attention_data_parallel";
   if (p.expert > 1 && m.moe.experts == 0) {
     throw ConfigurationError(expert_key, fmt::format("{} has no routed experts", m.name));
   }
@@ -49,11 +50,11 @@ void check_parallelism(const ServingConfig& config, const DecodePolicy& decode) 
         data_key, fmt::format("ranks of {} would share nothing: use cluster.replicas: {}", m.name, p.attention_data));
   }
   if (p.pipeline > m.layers) {
-    throw ConfigurationError("cluster.gpu.pipeline_parallel",
+    throw ConfigurationError(group.gpu_key + ".pipeline_parallel",
                              fmt::format("{} stages for the {} layers of {}", p.pipeline, m.layers, m.name));
   }
   if (p.tensor_only()) return;
-  const char* key = p.attention_data > 1 ? data_key : "cluster.gpu.pipeline_parallel";
+  const std::string key = p.attention_data > 1 ? data_key : group.gpu_key + ".pipeline_parallel";
   if (decode.verifies || decode.drafter || decode.fetches() || decode.low_bit_copy || decode.keeps_full) {
     throw ConfigurationError(key,
                              fmt::format("the steps of decode policy {} are known for tensor-parallel groups only: "
@@ -130,30 +131,32 @@ void check_layers(const ServingConfig& config, const DecodePolicy& decode) {
                                                            "recompute or stored",
                                                            layers));
   }
-  if (const auto& framework = config.cluster.profile.framework; framework && framework->full_kv_factor.value != 1) {
-    throw UnsuitableMachine("cluster.gpu.profile",
+  for (const GroupConfig& group : config.cluster.groups) {
+    const auto& framework = group.profile.framework;
+    if (!framework || framework->full_kv_factor.value == 1) continue;
+    throw UnsuitableMachine(group.gpu_key + ".profile",
                             fmt::format("{}: profile {} says what full KV takes in GPU memory for the KV of all "
                                         "tokens alone",
-                                        layers, config.cluster.profile.name));
+                                        layers, group.profile.name));
   }
 }
 
 /// Layers that are not all alike, on the GPUs that share them.
-void check_shared_layers(const ServingConfig& config) {
+void check_shared_layers(const ServingConfig& config, const GroupConfig& group) {
   const models::LlmSpec& m = config.model;
-  const std::int64_t stages = config.cluster.parallel.pipeline, gpus = config.cluster.parallel.tensor;
+  const std::int64_t stages = group.parallel.pipeline, gpus = group.parallel.tensor;
   const bool differ = m.window.layers > 0 || m.state.layers > 0 || m.without_attention > 0 || m.without_block > 0 ||
                       m.shared_kv_layers > 0;
   if (differ && stages > 1) {
     const std::string kept = kept_otherwise(m);
     throw ConfigurationError(
-        "cluster.gpu.pipeline_parallel",
+        group.gpu_key + ".pipeline_parallel",
         fmt::format("{}: which stage has which of them is not known: use 1",
                     kept.empty() ? fmt::format("the layers of {} are of several kinds", m.name) : kept));
   }
   const auto check_heads = [&](std::int64_t heads, const char* what, const char* layers) {
     if (heads % gpus == 0) return;
-    throw UnsuitableMachine("cluster.gpu.tensor_parallel",
+    throw UnsuitableMachine(group.gpu_key + ".tensor_parallel",
                             fmt::format("{} {} of {}'s layers with a {} cannot be sharded evenly over {} GPUs", heads,
                                         what, m.name, layers, gpus));
   };
@@ -177,10 +180,12 @@ void check_prefix_caching(const ServingConfig& config, const DecodePolicy& decod
         "prompts that are loaded from elsewhere and found in GPU memory, too, are not described: use prefill: "
         "recompute without a placement, or remove this key");
   }
-  if (config.cluster.parallel.attention_data > 1) {
+  for (const GroupConfig& group : config.cluster.groups) {
+    if (group.parallel.attention_data == 1) continue;
     refuse(
-        "ranks with attention of their own share no blocks, and which rank a request goes to is not described: "
-        "remove this key, or use cluster.gpu.attention_data_parallel 1");
+        fmt::format("ranks with attention of their own share no blocks, and which rank a request goes to is not "
+                    "described: remove this key, or use {}.attention_data_parallel 1",
+                    group.gpu_key));
   }
   if (const std::string kept = kept_otherwise(config.model); !kept.empty()) {
     refuse(kept + ": what a prefix leaves of that is not described: remove this key");
@@ -216,7 +221,7 @@ void check_engine_rules(const ServingConfig& config, const DecodePolicy& decode)
 /// Checks what only replicas with host memory have.
 void check_replicas(const ServingConfig& config, const DecodePolicy& decode) {
   const bool copies = decode.offloads() && !drafts_as_found(config, decode);
-  if ((copies || config.prefill == PrefillKind::stored) && config.cluster.host_memory_bytes == 0) {
+  if ((copies || config.prefill == PrefillKind::stored) && config.cluster.groups.front().host_memory_bytes == 0) {
     throw ConfigurationError("cluster.host",
                              "no host memory: stored contexts and full KV to verify against or to fetch from are kept "
                              "there; give cluster.host.memory");
@@ -247,9 +252,9 @@ void check_serving(const ServingConfig& given) {
   if (!routing::find_router(config.cluster.router)) {
     throw ConfigurationError("cluster.router", fmt::format("unknown router {}", config.cluster.router));
   }
-  check_parallelism(config, *decode);
+  for (const GroupConfig& group : config.cluster.groups) check_parallelism(config, group, *decode);
   check_layers(config, *decode);
-  check_shared_layers(config);
+  for (const GroupConfig& group : config.cluster.groups) check_shared_layers(config, group);
   check_decoding(config, *decode);
   check_engine_rules(config, *decode);
   if (schedule->needs_verification && !decode->verifies) {
@@ -269,7 +274,9 @@ void check_serving(const ServingConfig& given) {
                              fmt::format("{} tokens are less than one verification of up to {} drafted tokens",
                                          config.schedule.max_batched_tokens, most_drafted));
   }
-  kv_capacity(config);
+  for (const GroupConfig& group : config.cluster.groups) {
+    if (group.count > 0) kv_capacity(config, group);
+  }
 }
 
 }  // namespace kvsim::systems

@@ -2,10 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "sim/pools/configuration.h"
 #include "sim/pools/dispatcher.h"
 #include "sim/serving/configuration_error.h"
+#include "sim/serving/kv_capacity.h"
+#include "sim/serving/kv_geometry.h"
 #include "sim/systems/checks.h"
 
 namespace kvsim::systems {
@@ -54,7 +57,7 @@ void check_dispatch(const ServingConfig& config, const PoolsConfig& pools) {
   if (usable_paths(config).empty()) {
     throw ConfigurationError("dispatch.paths",
                              fmt::format("none of these paths can be taken with {} local and {} remote nodes",
-                                         pools.local.nodes, pools.remote.nodes));
+                                         config.cluster.groups.front().count, config.cluster.groups.back().count));
   }
   if (entry->name == "planned" && serving::find_decode_policy(config.decode.policy)->drafter) {
     throw ConfigurationError(
@@ -95,11 +98,30 @@ void check_storage(const ServingConfig& config, const PoolsConfig& pools) {
   }
 }
 
+/// Checks that KV has the same bytes in both pools, as links and the storage node count one size.
+void check_kv_sizes(const ServingConfig& config) {
+  const serving::GroupConfig &local = config.cluster.groups.front(), &remote = config.cluster.groups.back();
+  if (local.kind == remote.kind) return;
+  const auto bytes = [&config](const serving::GroupConfig& group) {
+    const serving::KvGeometry kv = serving::configured_geometry(config, group);
+    const std::int64_t longest = config.model.max_context;
+    return std::array{kv.stored_transfer(1), kv.stored_transfer(longest), kv.compressed_transfer(longest, 0)};
+  };
+  if (bytes(local) == bytes(remote)) return;
+  const serving::GroupConfig& own = remote.gpu_key == "cluster.gpu" ? local : remote;
+  throw ConfigurationError(
+      own.gpu_key + ".tensor_parallel",
+      fmt::format("KV heads have as many copies as GPUs share them, and {} local and {} remote GPUs "
+                  "of a node would store different bytes: use numbers that copy heads equally often",
+                  local.parallel.tensor, remote.parallel.tensor));
+}
+
 }  // namespace
 
 void check_pools(const ServingConfig& config) {
   check_serving(config);
   check_decode_of_pools(config);
+  check_kv_sizes(config);
   check_storage(config, *config.cluster.pools);
   check_dispatch(config, *config.cluster.pools);
 }

@@ -52,17 +52,17 @@ void check_reuse(const serving::ServingConfig& config) {
           "prefill.speculative.model",
           fmt::format("{} does not fit on a GPU of its own: {:.1f} GB of weights, {} leaves {:.1f} GB at "
                       "memory_fraction {:g}",
-                      small.model.name, static_cast<double>(weights) * 1e-9, config.cluster.gpu.name,
-                      static_cast<double>(room) * 1e-9, config.cluster.memory_fraction));
+                      small.model.name, static_cast<double>(weights) * 1e-9, config.cluster.uniform().gpu.name,
+                      static_cast<double>(room) * 1e-9, config.cluster.uniform().memory_fraction));
     }
   }
   const bool shares = config.prefill == serving::PrefillKind::selective && small.gpus == 0;
-  if (shares && small.model.heads % config.cluster.parallel.tensor != 0) {
+  if (shares && small.model.heads % config.cluster.uniform().parallel.tensor != 0) {
     throw serving::UnsuitableMachine(
         "prefill.speculative.model",
         fmt::format("{} attention heads of {} cannot be sharded evenly over the replica's {} GPUs: give it GPUs of its "
                     "own (prefill.speculative.gpus)",
-                    small.model.heads, small.model.name, config.cluster.parallel.tensor));
+                    small.model.heads, small.model.name, config.cluster.uniform().parallel.tensor));
   }
 }
 

@@ -215,11 +215,12 @@ TEST(PlacementRuns, AVerifiedPromptWaitsForWhatItsStoredCopyLacksAndComputesItsT
                       "placement={policy: lru, compressor: kvzip, keep_ratio: 0.5}",
                       "decode={policy: draft_verify, draft_length: 10, acceptance: {model: constant, agreement: 1}}"});
   const serving::ServingConfig& c = s.serving;
-  const serving::KvGeometry g = serving::configured_geometry(c);
-  const models::StepTimer timer(c.cluster.gpu, c.cluster.peer_link, c.cluster.profile, c.model, 1);
+  const serving::KvGeometry g = serving::configured_geometry(c, c.cluster.groups.front());
+  const models::StepTimer timer(c.cluster.groups.front().gpu, c.cluster.groups.front().peer_link,
+                                c.cluster.groups.front().profile, c.model, 1);
   const auto link_s = [&](std::int64_t tokens) {  // from host memory, or from the faster pool through it
-    return static_cast<double>(g.full_transfer(tokens)) / c.cluster.host_link.read_bytes_per_s.value +
-           c.cluster.host_link.latency_s.value + c.cluster.host_link.setup_s.value;
+    return static_cast<double>(g.full_transfer(tokens)) / c.cluster.groups.front().host_link.read_bytes_per_s.value +
+           c.cluster.groups.front().host_link.latency_s.value + c.cluster.groups.front().host_link.setup_s.value;
   };
   const auto step_s = [&](const auto& add) {
     models::StepWork work;

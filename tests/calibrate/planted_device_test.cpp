@@ -145,7 +145,7 @@ TEST_F(Planted, HostMemoryComesBackAndBoundsTheReloadsThatCrossIt) {
     EXPECT_NEAR(memory.write_bytes_per_s.value / rate, 0.5, 0.02);
     EXPECT_NEAR(memory.both_ways_bytes_per_s.value / rate, 0.7, 0.02) << "a copied byte is read and written";
     scenario::Scenario s = testing::small_scenario({"workload.requests=20", "workload.output=60 tokens"});
-    s.serving.cluster.host_link = memory;
+    s.serving.cluster.groups.front().host_link = memory;
     tokens_per_s.push_back(planner::run_experiment(s).confidence.at("throughput.output_tokens_per_s").mean);
   }
   EXPECT_GT(tokens_per_s[1], 1.2 * tokens_per_s[0]);

@@ -160,15 +160,15 @@ TEST_F(RoundTrip, VerificationFiveTimesSlowerReachesThePlanAndTheSimulator) {
     models::Catalogue catalogue = models::Catalogue::built_in();
     fit_into(catalogue, {file("replay.csv")});
     scenario::Scenario s = testing::small_scenario({"workload.requests=20", "workload.output=60 tokens"});
-    s.serving.cluster.profile = catalogue.profile("fake");
+    s.serving.cluster.groups.front().profile = catalogue.profile("fake");
     Answer a;
     constexpr double kRequests = 16, kQueries = 26, kKv = 16384;
     const models::LlmSpec& model = s.serving.model;
     models::StepWork work;
     work.verify = {kRequests * kQueries, kRequests * kKv * static_cast<double>(model.kv_bytes_per_token()),
                    kRequests * kQueries * (kKv - (kQueries - 1) / 2), kRequests, 0};
-    const models::StepTimer timer(s.serving.cluster.gpu, catalogue.link("nvlink4"), s.serving.cluster.profile, model,
-                                  1);
+    const models::StepTimer timer(s.serving.cluster.groups.front().gpu, catalogue.link("nvlink4"),
+                                  s.serving.cluster.groups.front().profile, model, 1);
     a.attention_s = timer.time(work).attention_s / static_cast<double>(model.layers);
     const double truth_s =
         FakeDevice::verify(work.verify.kv_bytes / static_cast<double>(model.layers),

@@ -2,16 +2,21 @@
 // accepted and then ignored.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <optional>
 #include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "models/schema/error.h"
+#include "models/schema/yaml.h"
 #include "sim/serving/simulation.h"
 #include "tests/scenario/key_rows.h"
 #include "tests/scenario/schema_keys.h"
 #include "tests/scenario/summary.h"
 #include "tests/scenario/temporary_folder.h"
+#include "tests/support/pools_scenario.h"
 #include "tests/support/small_scenario.h"
 #include "tools/results/result_document.h"
 #include "tools/results/run_page.h"
@@ -19,15 +24,64 @@
 namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
+constexpr std::string_view kGpu = "cluster.gpu.";
+constexpr std::array<std::string_view, 2> kPoolGpus{"cluster.pools.local.gpu.", "cluster.pools.remote.gpu."};
+
+/// The key of cluster.gpu in place of that of a pool's GPUs, which one table reads; any other key as it is.
+std::string in_cluster(std::string key) {
+  for (const std::string_view pool : kPoolGpus) {
+    if (key.starts_with(pool)) key.replace(0, pool.size(), kGpu);
+  }
+  return key;
+}
+
 TEST(ScenarioKeys, EachHasARowThatShowsWhatItDoes) {
   std::multiset<std::string> rows;
   for (const KeyRow& row : key_rows()) rows.insert(row.key);
   std::set<std::string> keys;
   for (const ScenarioKey& key : scenario_keys()) keys.insert(key.path);
   for (const std::string& key : keys) {
-    EXPECT_EQ(rows.count(key), 1U) << key << ": add a row to key_rows*.cpp that shows what this key changes";
+    const bool has_own = rows.contains(key);  // of a pool's GPUs, beside that of cluster.gpu
+    EXPECT_EQ(rows.count(has_own ? key : in_cluster(key)), 1U)
+        << key << ": add a row to key_rows*.cpp that shows what this key changes";
   }
   for (const std::string& row : rows) EXPECT_TRUE(keys.contains(row)) << row << " is no key of a scenario";
+}
+
+/// The assignment with the GPUs of a pool in place of cluster.gpu; none where it is of something else.
+std::optional<std::string> for_pool(const std::string& assignment, std::string_view pool) {
+  if (!assignment.starts_with(kGpu)) return std::nullopt;
+  return std::string(pool) + assignment.substr(kGpu.size());
+}
+
+/// What the scenario makes of the GPUs at this key.
+std::string resolved_gpus(const std::vector<std::string>& sets, std::string_view key) {
+  const schema::ConfigNode all = schema::read_yaml(resolved_yaml(pools_file(sets).unjudged().load()), "");
+  const schema::ConfigNode* gpus = all.find_path(key.substr(0, key.size() - 1));
+  return gpus == nullptr ? "none" : schema::to_yaml(*gpus);
+}
+
+TEST(ScenarioKeys, OfAPoolsGpusDoWhatThoseOfTheClusterDo) {
+  std::size_t compared = 0;
+  for (const KeyRow& row : key_rows()) {
+    if (!row.key.starts_with(kGpu)) continue;
+    for (const std::string& value : {row.a, row.b}) {
+      Sets all = row.base;
+      all.push_back(value.find('=') == std::string::npos ? row.key + "=" + value : value);
+      for (const std::string_view pool : kPoolGpus) {
+        Sets cluster, own{std::string(pool) + "memory_fraction=0.5"};
+        for (const std::string& set : all) {
+          if (const auto moved = for_pool(set, pool)) {
+            cluster.push_back(set);
+            own.push_back(*moved);
+          }
+        }
+        EXPECT_EQ(resolved_gpus(own, pool), resolved_gpus(cluster, kGpu)) << row.key << " = " << value;
+        compared += 1;
+      }
+    }
+  }
+  EXPECT_GT(compared, 400U);
 }
 
 TEST(ScenarioKeys, OnlyNamesAndDescriptionsAreMerelyShown) {

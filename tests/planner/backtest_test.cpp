@@ -84,8 +84,8 @@ TEST(PublishedNames, EntriesOfTheCatalogueAreKnownByTheirOwn) {
 TEST(PointScenarios, SayWhatWasServedAndHow) {
   const scenario::Scenario s = loaded(described());
   EXPECT_EQ(s.name, "one");
-  EXPECT_EQ(s.serving.cluster.gpu.name, "h200");
-  EXPECT_EQ(s.serving.cluster.parallel.tensor, 2);
+  EXPECT_EQ(s.serving.cluster.groups.front().gpu.name, "h200");
+  EXPECT_EQ(s.serving.cluster.groups.front().parallel.tensor, 2);
   EXPECT_EQ(s.serving.model.layers, 80);
   EXPECT_EQ(s.serving.model.weight_format(), models::NumberFormat::fp8);
   EXPECT_EQ(s.serving.model.weight_bytes_per_parameter, 1);
@@ -201,7 +201,7 @@ TEST(PointScenarios, OfDenseModelsRowsThatCutExpertsSayNothing) {
   EXPECT_EQ(scenario_of(p).group.parallelism, "tp2");
   p.expert = 4;
   EXPECT_EQ(scenario_of(p).group.parallelism, "tp2");
-  EXPECT_EQ(loaded(p).serving.cluster.parallel.gpus(), 2);
+  EXPECT_EQ(loaded(p).serving.cluster.groups.front().parallel.gpus(), 2);
 }
 
 TEST(PointScenarios, EnginesAreLaunchedAsTheSourceDid) {

@@ -45,7 +45,7 @@ TEST(Cost, ReplicasDoNotStraddleNodes) {
   serving::ClusterConfig cluster;
   cluster.node = serving::NodeConfig{8, 1'000'000, {}, {}};
   const auto nodes = [&](std::int64_t replicas, std::int64_t gpus) {
-    cluster.parallel.tensor = gpus;
+    cluster.groups.front().parallel.tensor = gpus;
     return serving::nodes_for(cluster, replicas);
   };
   EXPECT_EQ(nodes(1, 1), 1);
@@ -53,11 +53,11 @@ TEST(Cost, ReplicasDoNotStraddleNodes) {
   EXPECT_EQ(nodes(9, 1), 2);
   EXPECT_EQ(nodes(3, 3), 2) << "two replicas of 3 GPUs a node, and two GPUs idle";
   serving::share_node_memory(cluster);
-  EXPECT_EQ(cluster.host_memory_bytes, 500'000) << "two share it";
+  EXPECT_EQ(cluster.groups.front().host_memory_bytes, 500'000) << "two share it";
   EXPECT_EQ(nodes(2, 8), 2);
   EXPECT_EQ(nodes(2, 12), 4) << "a replica of 12 GPUs has two nodes to itself";
   serving::share_node_memory(cluster);
-  EXPECT_EQ(cluster.host_memory_bytes, 2'000'000);
+  EXPECT_EQ(cluster.groups.front().host_memory_bytes, 2'000'000);
 }
 
 // Three replicas of 3 GPUs take two nodes of 8: 16 GPUs at 2.5 USD/h, or two nodes at 18 USD/h with their memory. One
@@ -65,8 +65,8 @@ TEST(Cost, ReplicasDoNotStraddleNodes) {
 TEST(Cost, ANodesOwnPriceStandsForItsParts) {
   const models::PriceTable prices = table("{gpus: {h100-sxm: 2.5 USD/h}, dram: 3 USD/GB-month, ssd: 0.1 USD/GB-month}");
   serving::ClusterConfig cluster;
-  cluster.gpu.name = "h100-sxm";
-  cluster.parallel.tensor = 3;
+  cluster.groups.front().gpu.name = "h100-sxm";
+  cluster.groups.front().parallel.tensor = 3;
   EXPECT_DOUBLE_EQ(*hourly_cost(prices, cluster, 3, 730, 7300).total(), 9 * 2.5 + 3 + 1);
   cluster.node = serving::NodeConfig{};
   EXPECT_DOUBLE_EQ(*hourly_cost(prices, cluster, 3, 730, 7300).total(), 16 * 2.5 + 3 + 1);
@@ -80,8 +80,8 @@ TEST(Cost, ANodesOwnPriceStandsForItsParts) {
 TEST(Cost, AReplicaAloneInANodePaysForItsIdleGpus) {
   const models::PriceTable prices = table("gpus: {h100-sxm: 2.5 USD/h}");
   serving::ClusterConfig cluster;
-  cluster.gpu.name = "h100-sxm";
-  cluster.parallel.tensor = 4;
+  cluster.groups.front().gpu.name = "h100-sxm";
+  cluster.groups.front().parallel.tensor = 4;
   cluster.node = serving::NodeConfig{7, {}, {}, {}};
   EXPECT_DOUBLE_EQ(*hourly_cost_of_one(prices, cluster, 0, 0).total(), 17.5);
   EXPECT_DOUBLE_EQ(*hourly_cost(prices, cluster, 1, 0, 0).total(), 17.5);
@@ -177,7 +177,7 @@ TEST(Machines, AListIsReadOrRefused) {
 TEST(Machines, GpusPerReplicaAreAskedForTheScenariosOwnOrTheFewestThatFit) {
   const scenario::Scenario large = testing::quick_chat({"model=llama-3.1-70b", "cluster.gpu.tensor_parallel=4"});
   const auto gpus = [&](const MachineRequest& machine) {
-    return place(large, machine).scenario.serving.cluster.parallel.tensor;
+    return place(large, machine).scenario.serving.cluster.groups.front().parallel.tensor;
   };
   EXPECT_EQ(gpus({"h100-sxm", 8}), 8);
   EXPECT_EQ(gpus({"h100-sxm", std::nullopt}), 4) << "as in the scenario";
@@ -193,14 +193,14 @@ TEST(Machines, TheScenariosOwnGpusArePassedOverWhereTheyCannotRunIt) {
   EXPECT_THROW((void)file.load(), scenario::UnworkableScenario);
   const PlacedScenario placed = place(file.for_other_machines().load(), {"h100-sxm", std::nullopt});
   EXPECT_EQ(placed.problem, "");
-  EXPECT_EQ(placed.scenario.serving.cluster.parallel.tensor, 2);
+  EXPECT_EQ(placed.scenario.serving.cluster.groups.front().parallel.tensor, 2);
 }
 
 TEST(Machines, AnotherGpuBringsItsOwnProfileAndLinks) {
   const auto placed = place(testing::quick_chat(), {"a100", std::nullopt});
-  EXPECT_EQ(placed.scenario.serving.cluster.gpu.name, "a100");
-  EXPECT_EQ(placed.scenario.serving.cluster.profile.name, "a100-vllm");
-  EXPECT_EQ(placed.scenario.serving.cluster.host_link.name, "pcie4-x16");
+  EXPECT_EQ(placed.scenario.serving.cluster.groups.front().gpu.name, "a100");
+  EXPECT_EQ(placed.scenario.serving.cluster.groups.front().profile.name, "a100-vllm");
+  EXPECT_EQ(placed.scenario.serving.cluster.groups.front().host_link.name, "pcie4-x16");
   EXPECT_EQ(placed.placement, Placement::smallest);
 }
 

@@ -104,7 +104,7 @@ TEST(TierSizesOption, EveryCombinationOnceTheFirstSlowest) {
 
 TEST(TierSizesOption, EachTierGetsItsSizeAndNoOther) {
   const auto s = with_sizes(documents({kThreeTiers}), {{"host", 7 * kGb}, {"pool", 9 * kGb}});
-  EXPECT_EQ(s.serving.cluster.host_memory_bytes, 7 * kGb);
+  EXPECT_EQ(s.serving.cluster.groups.front().host_memory_bytes, 7 * kGb);
   EXPECT_EQ(*s.serving.cluster.storage[0].capacity_bytes, 400 * kGb);
   EXPECT_EQ(*s.serving.cluster.storage[1].capacity_bytes, 9 * kGb);
   EXPECT_FALSE(s.serving.cluster.storage[2].capacity_bytes.has_value());
@@ -169,7 +169,7 @@ TEST(TierCapacity, MoreMemoryNeverLowersTheRateAndTheCheapestComesFirst) {
   std::vector<const Configuration*> by_size;
   for (const Configuration& c : plan.configurations) {
     by_size.push_back(&c);
-    EXPECT_EQ(c.scenario.serving.cluster.host_memory_bytes, c.sizes.front().bytes);
+    EXPECT_EQ(c.scenario.serving.cluster.groups.front().host_memory_bytes, c.sizes.front().bytes);
     EXPECT_NEAR(c.dram_gb, static_cast<double>(c.sizes.front().bytes) / 1e9, 1e-12);
     EXPECT_NEAR(*c.cost.total(), 2.5 + 3 * c.dram_gb / 730, 1e-12);
     EXPECT_GE(*c.usd_per_million, *plan.configurations.front().usd_per_million);

@@ -120,7 +120,10 @@ TEST(Factor, StepsFollowTheMachine) {
     work.logit_tokens = 8;
     const auto seconds = [&](Factor factor, double by) {
       const serving::ServingConfig c = scaled(s, factor, by).serving;
-      return models::StepTimer(c.cluster.gpu, c.cluster.peer_link, c.cluster.profile, c.model, 1).time(work).total_s;
+      return models::StepTimer(c.cluster.groups.front().gpu, c.cluster.groups.front().peer_link,
+                               c.cluster.groups.front().profile, c.model, 1)
+          .time(work)
+          .total_s;
     };
     const double before = seconds(Factor::hbm_bandwidth, 1.0);
     const double bandwidth = before / seconds(Factor::hbm_bandwidth, 1.1) - 1;

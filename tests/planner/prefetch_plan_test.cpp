@@ -86,10 +86,10 @@ TEST(PrefetchPlan, StreamingEverythingIsAsSimulated) {
 serving::ServingConfig tiny_config() {
   serving::ServingConfig c;
   c.model = models::testing::tiny_model();
-  c.cluster.gpu = models::testing::tiny_gpu();
-  c.cluster.profile = models::testing::ideal_profile();
-  c.cluster.host_link = models::testing::tiny_link();
-  c.cluster.host_link.gathers.push_back({"rows", {}, {}});
+  c.cluster.groups.front().gpu = models::testing::tiny_gpu();
+  c.cluster.groups.front().profile = models::testing::ideal_profile();
+  c.cluster.groups.front().host_link = models::testing::tiny_link();
+  c.cluster.groups.front().host_link.gathers.push_back({"rows", {}, {}});
   c.decode.policy = "speculative_prefetch";
   c.decode.compressor.kind = models::CompressionKind::quantisation;
   c.decode.compressor.bits_per_element = 2;
@@ -137,8 +137,8 @@ TEST(PrefetchPlan, AStepIsComputingOrLinkTime) {
   const serving::ServingConfig& c = s.serving;
   // 512 keys and as many values of 8 KV heads, rows of 256 B, for every request and layer.
   const double rows = static_cast<double>(step.requests.batch) * 512 * 2 * 8;
-  const models::GatherMethod* method = models::find_gather(c.cluster.host_link, "best", 256);
-  EXPECT_NEAR(step.step_s, 32 * models::gather_s(c.cluster.host_link, *method, rows, 256), 1e-6);
+  const models::GatherMethod* method = models::find_gather(c.cluster.groups.front().host_link, "best", 256);
+  EXPECT_NEAR(step.step_s, 32 * models::gather_s(c.cluster.groups.front().host_link, *method, rows, 256), 1e-6);
   EXPECT_EQ(step.fetch_bytes_per_request, 512 * 2 * 8 * 256 * 32);
   EXPECT_GT(step.step_s, step.computing_s());
 }
@@ -206,7 +206,7 @@ TEST(Crossover, ALinkThatIsFasterByTheFactorHidesTheFetch) {
   ASSERT_GT(*point->link_factor, 1);
   const auto faster_by = [&](double factor) {
     serving::ServingConfig config = s.serving;
-    models::LinkSpec& link = config.cluster.host_link;
+    models::LinkSpec& link = config.cluster.groups.front().host_link;
     link.read_bytes_per_s.value *= factor;
     for (models::GatherMethod& method : link.gathers) {
       method.bytes_per_s.value *= factor;
@@ -232,7 +232,7 @@ TEST(Crossover, TheLargestHiddenKIsTheLast) {
 
 TEST(Crossover, NoRateHelpsWhereLatencyAloneIsTooLong) {
   scenario::Scenario s = fetching();
-  s.serving.cluster.host_link.latency_s.value = 10;
+  s.serving.cluster.groups.front().host_link.latency_s.value = 10;
   const CrossoverPoint p = crossover_point(s.serving, {4, 16000, 0}, 64);
   EXPECT_FALSE(p.rows_bytes_per_s);
   EXPECT_FALSE(largest_hidden_k(s.serving, {4, 16000, 0}));

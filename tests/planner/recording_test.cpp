@@ -179,7 +179,7 @@ TEST_F(RecordingFolder, ItsScenarioHasWhatServedIt) {
   EXPECT_EQ(loaded.serving.schedule.max_requests, 7);
   EXPECT_EQ(loaded.serving.schedule.max_batched_tokens, 1024);
   EXPECT_FALSE(loaded.serving.schedule.caches_preempted());
-  const serving::KvCapacity k = serving::kv_capacity(loaded.serving);
+  const serving::KvCapacity k = serving::kv_capacity(loaded.serving, loaded.serving.cluster.groups.front());
   EXPECT_EQ(k.block_tokens, 32);
   EXPECT_EQ(k.blocks, 100);  // one is the engine's own
   EXPECT_EQ(loaded.assumptions.back(), "100 blocks of KV, as recorded");
@@ -219,7 +219,7 @@ TEST_F(RecordingFolder, ItsScenarioSaysWhereRecordedMemoryIsMoreThanThereIs) {
   const PointScenario s = point_scenario(p, Published::built_in(), models::Catalogue::built_in());
   const scenario::Scenario loaded = scenario::load_scenario_text(to_yaml(s.document), "point");
   EXPECT_EQ(loaded.assumptions.back(), "the recorded 9999999 blocks of KV do not fit: as many as GPUs have");
-  EXPECT_EQ(loaded.serving.cluster.memory_fraction, 0.9);
+  EXPECT_EQ(loaded.serving.cluster.groups.front().memory_fraction, 0.9);
 }
 
 TEST_F(RecordingFolder, AFileAloneIsToldWhatServedIt) {

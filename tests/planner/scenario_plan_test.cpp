@@ -32,9 +32,9 @@ TEST(ScenarioPlan, WithoutRefinementsItIsThePlanFromSymbols) {
     p.keep_ratios = request.keep_ratios;
     p.symbols.M = c.model.weight_bytes();
     p.symbols.KV = 16000 * c.model.kv_bytes_per_token();
-    p.symbols.HBM = c.cluster.gpu.memory_bytes.value / 2;
-    p.symbols.BW_hbm = c.cluster.gpu.memory_bytes_per_s.value;
-    p.symbols.BW_link = c.cluster.host_link.read_bytes_per_s.value;
+    p.symbols.HBM = c.cluster.groups.front().gpu.memory_bytes.value / 2;
+    p.symbols.BW_hbm = c.cluster.groups.front().gpu.memory_bytes_per_s.value;
+    p.symbols.BW_link = c.cluster.groups.front().host_link.read_bytes_per_s.value;
     for (const double ratio : request.keep_ratios) {
       p.agreement.push_back({ratio, c.decode.compressor.agreement_at(ratio)});
     }

@@ -83,15 +83,15 @@ TEST(PoolsPlacement, ADeviceIsReadThroughTheNodesLink) {
   const std::string ssd = "cluster.storage=[{name: ssd, read: 1 GB/s, latency: 10 ms}]";
   const std::vector<std::string> memory{"cluster.pools.storage.capacity=10 GB"};
   const std::vector<std::string> device{"cluster.pools.storage.capacity=1 GB", ssd};
-  const serving::KvGeometry geometry =
-      serving::configured_geometry(pools_scenario({"decode={policy: full_kv}"}).serving);
+  const auto full = pools_scenario({"decode={policy: full_kv}"});
+  const serving::KvGeometry geometry = serving::configured_geometry(full.serving, full.serving.cluster.groups.front());
   const auto bytes = static_cast<double>(geometry.stored_transfer(16000));
   const auto s = pools_scenario({});
-  const serving::PoolsConfig& pools = *s.serving.cluster.pools;
-  for (const auto& [path, pool] : {std::pair{"B1", pools.local}, std::pair{"B2", pools.remote}}) {
+  const auto& groups = s.serving.cluster.groups;
+  for (const auto& [path, pool] : {std::pair{"B1", groups.front()}, std::pair{"B2", groups.back()}}) {
     // The first is computed, and takes as long in both.
     const double near = 2 * twice(path, memory).ttft_s.mean(), far = 2 * twice(path, device).ttft_s.mean();
-    const double link = pool.link.read_bytes_per_s.value;
+    const double link = pool.storage_link.read_bytes_per_s.value;
     EXPECT_NEAR(far - near, 0.01 + bytes / std::min(link, 1e9) - bytes / link, 1e-6) << path;
   }
 }

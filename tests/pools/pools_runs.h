@@ -52,10 +52,10 @@ class Parts {
  public:
   explicit Parts(const scenario::Scenario& s)
       : config_(s.serving),
-        geometry_(config_.model, config_.cluster.parallel.tensor,
+        geometry_(config_.model, config_.cluster.groups.front().parallel.tensor,
                   {config_.model, config_.decode.compressor, config_.decode.keep_ratio}, config_.schedule.block_tokens),
-        timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
-               config_.cluster.parallel.tensor) {}
+        timer_(config_.cluster.groups.front().gpu, config_.cluster.groups.front().peer_link,
+               config_.cluster.groups.front().profile, config_.model, config_.cluster.groups.front().parallel.tensor) {}
 
   [[nodiscard]] const serving::KvGeometry& geometry() const { return geometry_; }
 
@@ -68,8 +68,9 @@ class Parts {
   }
   [[nodiscard]] double compressed_decode_s(std::int64_t prompt, std::int64_t generated) const {
     models::StepWork work;
-    serving::add_draft(work, geometry_, prompt, generated, 0,
-                       serving::attention_time_factor(config_, config_.decode.compressor));
+    serving::add_draft(
+        work, geometry_, prompt, generated, 0,
+        serving::attention_time_factor(config_, config_.cluster.groups.front(), config_.decode.compressor));
     return timer_.time(work).total_s;
   }
   /// Tokens from context `from` to before `to`, one a step.
@@ -88,14 +89,14 @@ class Parts {
            config_.decode.compressor.decompress_bytes_per_s.value;
   }
   [[nodiscard]] double compression_s(std::int64_t prompt) const {
-    return serving::compression_s(config_, geometry_, timer_, prompt);
+    return serving::compression_s(config_, config_.cluster.groups.front(), geometry_, timer_, prompt);
   }
-  [[nodiscard]] static double transfer_s(const serving::PoolConfig& pool, std::int64_t bytes) {
-    return static_cast<double>(bytes) / pool.link.read_bytes_per_s.value + pool.link.latency_s.value +
-           pool.link.setup_s.value;
+  [[nodiscard]] static double transfer_s(const serving::GroupConfig& pool, std::int64_t bytes) {
+    return static_cast<double>(bytes) / pool.storage_link.read_bytes_per_s.value + pool.storage_link.latency_s.value +
+           pool.storage_link.setup_s.value;
   }
-  [[nodiscard]] double fast_s(std::int64_t bytes) const { return transfer_s(config_.cluster.pools->local, bytes); }
-  [[nodiscard]] double slow_s(std::int64_t bytes) const { return transfer_s(config_.cluster.pools->remote, bytes); }
+  [[nodiscard]] double fast_s(std::int64_t bytes) const { return transfer_s(config_.cluster.groups.front(), bytes); }
+  [[nodiscard]] double slow_s(std::int64_t bytes) const { return transfer_s(config_.cluster.groups.back(), bytes); }
   [[nodiscard]] double message_s() const { return config_.cluster.pools->message_latency_s; }
 
  private:

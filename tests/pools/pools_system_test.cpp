@@ -198,7 +198,7 @@ TEST(PoolsPrefixes, CompressedTakeNoMemoryForAFrameworksCopiesOfFullKv) {
     auto s = shared_prefix_scenario("P1_cached", "stored");
     s.serving.decode.compressor = models::Catalogue::built_in().compressor("kvzip");
     s.serving.decode.keep_ratio = 0.2;
-    s.serving.cluster.profile.framework.emplace().full_kv_factor.value = factor;
+    s.serving.cluster.groups.front().profile.framework.emplace().full_kv_factor.value = factor;
     return simulated(s, {{0, 0, 10'000, 5, chain(100, 10)}}, 1000).pools.at("remote").reserved_peak_bytes;
   };
   EXPECT_EQ(peak(1), peak(2));

@@ -29,11 +29,11 @@ serving::Measurements alone(const std::string& path, const std::string& policy, 
 TEST(PoolsPrefetch, StreamingTheWholeKvTakesTheLinksTime) {
   // 16k tokens of full KV for each token, over 1.2 GB/s and less: computing hides nothing of it.
   const auto s = pools_scenario(fetching("full_offload"));
-  const serving::KvGeometry geometry = serving::configured_geometry(s.serving);
+  const serving::KvGeometry geometry = serving::configured_geometry(s.serving, s.serving.cluster.groups.front());
   double bytes = 0;
   for (std::int64_t i = 0; i < 200; ++i) bytes += static_cast<double>(geometry.full_transfer(16000 + i));
   const auto m = alone("B2", "full_offload");
-  const auto& link = s.serving.cluster.pools->remote.link;
+  const auto& link = s.serving.cluster.groups.back().storage_link;
   EXPECT_NEAR(m.fetch.fetch_s, bytes / link.read_bytes_per_s.value, 1e-6 * m.fetch.fetch_s);
   EXPECT_NEAR(m.e2e_s.mean(), m.fetch.fetch_s, 0.02 * m.fetch.fetch_s);
   EXPECT_EQ(m.fetch.steps, 200U);
@@ -43,7 +43,7 @@ TEST(PoolsPrefetch, StreamingTheWholeKvTakesTheLinksTime) {
 TEST(PoolsPrefetch, FetchesAndTheFirstLoadAreAllThatCrossesTheLink) {
   for (const char* policy : {"speculative_prefetch", "fetch_on_demand", "full_offload", "quantised_only"}) {
     const auto s = pools_scenario(fetching(policy));
-    const serving::KvGeometry geometry = serving::configured_geometry(s.serving);
+    const serving::KvGeometry geometry = serving::configured_geometry(s.serving, s.serving.cluster.groups.front());
     const auto m = alone("B1", policy);
     EXPECT_EQ(m.output_tokens, 200) << policy;
     // What was asked for beside the last token is cut off by the run's end.
@@ -79,7 +79,7 @@ TEST(PoolsPrefetch, WhatIsPrefilledLeavesLayerByLayerAndIsFoundAgain) {
   const auto s =
       pools_scenario(fetching("fetch_on_demand", {"workload.prefixes={count: 1, tokens: 8k tokens}",
                                                   "prefill=prefix_cache", "dispatch={policy: online, paths: [B1]}"}));
-  const serving::KvGeometry geometry = serving::configured_geometry(s.serving);
+  const serving::KvGeometry geometry = serving::configured_geometry(s.serving, s.serving.cluster.groups.front());
   std::vector<std::uint64_t> blocks;
   for (std::uint64_t i = 1; i <= 16; ++i) blocks.push_back(i);
   models::RequestSpec first, second;

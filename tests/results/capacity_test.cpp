@@ -241,7 +241,7 @@ TEST(CapacityFallbacks, SayOfWhichConfigurationTheyAre) {
   planner::capacity::CapacityPlan plan;
   plan.configurations = {sustaining("a100", "full_kv"), sustaining("a100", "lossy")};
   for (planner::capacity::Configuration& c : plan.configurations) {
-    c.scenario.serving.cluster.profile.measured_on = c.scenario.serving.cluster.gpu.name;
+    c.scenario.serving.cluster.groups.front().profile.measured_on = c.scenario.serving.cluster.groups.front().gpu.name;
     c.probes.front().fallbacks = {c.policy == "lossy" ? "7 of 9 iterations" : "1 of 9 iterations", "both"};
   }
   EXPECT_EQ(

@@ -19,7 +19,7 @@ constexpr std::int64_t kBlock = 16 * 131'072;
 
 MemorySplit split(const Sets& sets) {
   const serving::ServingConfig c = small_scenario(sets).serving;
-  return serving::memory_split(c, serving::configured_geometry(c));
+  return serving::memory_split(c, c.cluster.groups.front(), serving::configured_geometry(c, c.cluster.groups.front()));
 }
 
 Json measured(const Sets& sets) {
@@ -30,7 +30,7 @@ Json measured(const Sets& sets) {
 TEST(MemorySplit, OfOneGpuByHand) {
   // 80 GB, of which half may be used, 1 GB of it for activations; KV takes whole blocks of what the weights leave.
   const MemorySplit m = split({"cluster.gpu.activations=1 GB"});
-  EXPECT_EQ(m.gpu, small_scenario().serving.cluster.gpu.memory_bytes.value);
+  EXPECT_EQ(m.gpu, small_scenario().serving.cluster.groups.front().gpu.memory_bytes.value);
   EXPECT_EQ(m.kept_free, m.gpu - m.gpu / 2);
   EXPECT_EQ(m.activations, 1'000'000'000);
   EXPECT_EQ(m.weights, small_scenario().serving.model.weight_bytes());
@@ -100,7 +100,7 @@ TEST(MemoryDocument, HasTheMeansOfAFineTimeline) {
 TEST(MemoryDocument, OfOneRequestAtATimeStreamsOneReload) {
   const Sets alone{"workload.closed.concurrency=1", "workload.requests=3"};
   const scenario::Scenario s = small_scenario(alone);
-  const serving::KvGeometry geometry = serving::configured_geometry(s.serving);
+  const serving::KvGeometry geometry = serving::configured_geometry(s.serving, s.serving.cluster.groups.front());
   const Json kv = measured(alone)["details"]["memory"]["kv"];
   EXPECT_GE(kv["streaming_peak_bytes"], geometry.reload_reservation(16000, 0));
   EXPECT_LE(kv["streaming_peak_bytes"], geometry.reload_reservation(16000, 200));

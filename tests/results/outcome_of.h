@@ -13,7 +13,9 @@ inline results::Outcome outcome_of(const scenario::Scenario& scenario, serving::
   results::Outcome outcome{scenario, {}, ""};
   outcome.result.measured = std::move(measured);
   outcome.result.replications = 1;
-  outcome.result.capacity = serving::kv_capacity(scenario.serving);
+  for (const serving::GroupConfig& group : scenario.serving.cluster.groups) {
+    outcome.result.capacities.push_back(serving::kv_capacity(scenario.serving, group));
+  }
   return outcome;
 }
 

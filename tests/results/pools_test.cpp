@@ -81,7 +81,7 @@ TEST(PoolsDocument, SaysWhatWasMeasured) {
   EXPECT_EQ(local["verifications"], 45);
   EXPECT_EQ(local["verified_tokens"], 945);
   EXPECT_EQ(local["kv_reserved_peak_bytes"], 12'000'000'000);
-  EXPECT_EQ(local["kv_capacity_bytes"], serving::kv_capacity(s.serving).bytes);
+  EXPECT_EQ(local["kv_capacity_bytes"], serving::kv_capacity(s.serving, s.serving.cluster.groups.front()).bytes);
   const Json& remote = r["pools"]["remote"];
   EXPECT_EQ(remote["gpus"], 4);
   EXPECT_EQ(remote["busy_fraction"], 0.2);  // 40 s of two nodes' 200 s

@@ -26,9 +26,9 @@ class OnePrompt {
   explicit OnePrompt(const scenario::Scenario& scenario)
       : config_(scenario.serving),
         times_(config_),
-        geometry_(serving::configured_geometry(config_)),
-        timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
-               config_.cluster.parallel.tensor) {
+        geometry_(serving::configured_geometry(config_, config_.cluster.groups.front())),
+        timer_(config_.cluster.groups.front().gpu, config_.cluster.groups.front().peer_link,
+               config_.cluster.groups.front().profile, config_.model, config_.cluster.groups.front().parallel.tensor) {
     spec_ = *scenario::make_feed(scenario, config_.run.seed)->next();
     rows_ = reuse::ChunkRowCounter(*config_.reuse, nullptr, config_.run.seed)
                 .rows(0, static_cast<std::int64_t>(spec_.chunks.size()), spec_.chunk_tokens);
@@ -43,7 +43,7 @@ class OnePrompt {
 
   /// So many chunks over the link to host memory, as one transfer.
   [[nodiscard]] double load_s(std::int64_t chunks) const {
-    const models::LinkSpec& link = config_.cluster.host_link;
+    const models::LinkSpec& link = config_.cluster.groups.front().host_link;
     const auto bytes = static_cast<double>(chunks * geometry_.full_transfer(spec_.chunk_tokens));
     return link.setup_s.value + bytes / link.read_bytes_per_s.value + link.latency_s.value;
   }

@@ -22,7 +22,7 @@ scenario::Scenario with_memory(Sets sets, std::int64_t tokens) {
 }
 
 serving::SimulationOutcome run(const scenario::Scenario& scenario, const std::vector<models::RequestSpec>& requests) {
-  EXPECT_EQ(serving::kv_capacity(scenario.serving).bytes % kTokenBytes, 0);
+  EXPECT_EQ(serving::kv_capacity(scenario.serving, scenario.serving.cluster.groups.front()).bytes % kTokenBytes, 0);
   return run_told(scenario, requests);
 }
 
@@ -85,7 +85,7 @@ TEST(PreemptedAssembly, OneThatWasBeingReadIsReadAgainFromItsFirstToken) {
   EXPECT_EQ(m.preemptions, 1U);
   // All of it again after the older one is done.
   EXPECT_GT(decoding_from_s + 0.1 + ttft_s(m, 1), until_s + ttft_s(newer, 0) - 0.05);
-  const serving::KvCapacity capacity = serving::kv_capacity(s.serving);
+  const serving::KvCapacity capacity = serving::kv_capacity(s.serving, s.serving.cluster.groups.front());
   EXPECT_LE(m.hbm_reserved_peak_bytes, capacity.bytes + capacity.weights_bytes);
 }
 

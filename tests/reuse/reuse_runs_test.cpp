@@ -97,9 +97,9 @@ Sets random_machine() {
 /// Leaves memory for so many tokens' KV.
 std::string memory_for(const Sets& sets, std::int64_t tokens) {
   const scenario::Scenario scenario = chunk_scenario(sets);
-  const serving::KvCapacity all = serving::kv_capacity(scenario.serving);
+  const serving::KvCapacity all = serving::kv_capacity(scenario.serving, scenario.serving.cluster.groups.front());
   const std::int64_t spare = all.bytes - tokens * (all.bytes / all.tokens);
-  return fmt::format("cluster.gpu.activations={} B", spare / scenario.serving.cluster.parallel.tensor);
+  return fmt::format("cluster.gpu.activations={} B", spare / scenario.serving.cluster.groups.front().parallel.tensor);
 }
 
 std::string random_workload() {
@@ -171,7 +171,9 @@ void check_run(const planner::ExperimentResult& r, const scenario::Scenario& sce
   RC_ASSERT(u.select_s <= u.assemble_s + 1e-9);
   RC_ASSERT(u.selections_longer <= u.prompts);
   const serving::ServingConfig& c = scenario.serving;
-  RC_ASSERT(u.scorers_busy_s <= static_cast<double>(c.cluster.scorer_gpus * c.cluster.replicas) * m.measured_s + 1e-6);
+  RC_ASSERT(u.scorers_busy_s <=
+            static_cast<double>(c.cluster.groups.front().scorer_gpus * c.cluster.groups.front().count) * m.measured_s +
+                1e-6);
 
   RC_ASSERT(m.placement.quality.values().size() == m.completed);
   for (const double q : m.placement.quality.values()) RC_ASSERT(q >= 0 && q <= 1);

@@ -16,7 +16,8 @@ ServingConfig config(const Sets& sets = {}) {
 }
 
 models::StepTimer timer(const ServingConfig& c, const models::LlmSpec& model, std::int64_t gpus) {
-  return {c.cluster.gpu, c.cluster.peer_link, c.cluster.profile, model, gpus};
+  return {c.cluster.groups.front().gpu, c.cluster.groups.front().peer_link, c.cluster.groups.front().profile, model,
+          gpus};
 }
 
 TEST(ReuseTimes, MovingStoredKvReadsAndWritesItsKeys) {

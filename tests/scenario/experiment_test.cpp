@@ -182,7 +182,7 @@ TEST(Experiment, OfMoreRequestsInFlightThanItsLimitIsRefused) {
 // Ten iterations of 32 years: no time lies before the one that came before it, and none is made up.
 TEST(Experiment, ThatLastsBeyondTheClockIsRefused) {
   scenario::Scenario s = random_scenario(1);
-  s.serving.cluster.profile.iteration_overhead_s.value = 1e9;
+  s.serving.cluster.groups.front().profile.iteration_overhead_s.value = 1e9;
   try {
     run_experiment(s);
     FAIL() << "accepted";

@@ -34,6 +34,12 @@ void add_pool(std::vector<KeyRow>& rows, const std::string& pool, const std::str
           {key + ".outages[].bandwidth", base, outage, key + ".outages=[{at: 100 ms, lasting: 1 s, bandwidth: 0}]"},
       });
   add_link_tables(rows, key + ".link", base);
+  const std::string gpu = key + ".gpu";
+  rows.insert(rows.end(), {{gpu + ".type.memory_bandwidth", base, "3350 GB/s", "2000 GB/s"},
+                           {gpu + ".type.memory", base, "80 GB", "45 GB"},
+                           {gpu + ".tensor_parallel", base, "1", "2"},
+                           {gpu + ".memory_fraction", base, "0.5", "0.26"},
+                           {gpu + ".kv_tokens", base, "160k tokens", "20k tokens"}});
 }
 
 }  // namespace

@@ -70,21 +70,23 @@ TEST(LayerGroups, LayersThatShareKvHoldAndMoveNone) {
 TEST(LayerGroups, RoomIsSharedByStatesAndKv) {
   const Sets sets = full_kv({"prefill=recompute"});
   const auto scenario = small_scenario(with(sets, states(24)));
-  const serving::KvGeometry g = serving::configured_geometry(scenario.serving);
+  const serving::KvGeometry g = serving::configured_geometry(scenario.serving, scenario.serving.cluster.groups.front());
   EXPECT_EQ(g.state_bytes(), 24 * kState);
   EXPECT_EQ(g.full_reservation(0), 0);
   EXPECT_EQ(g.full_reservation(1), 16 * 8 * 4096 + 24 * kState);
   EXPECT_EQ(g.full_reservation(1000) - g.full_reservation(1), (63 - 1) * 16 * 8 * 4096);
-  const serving::KvCapacity room = serving::kv_capacity(scenario.serving);
+  const serving::KvCapacity room = serving::kv_capacity(scenario.serving, scenario.serving.cluster.groups.front());
   const std::int64_t longest = 16 * ((room.bytes - 24 * kState) / (16 * 8 * 4096));
   EXPECT_EQ(room.context_tokens, std::min<std::int64_t>(longest, 131072)) << "of one context";
   const auto halves = small_scenario(with(with(sets, states(24)), "cluster.gpu.tensor_parallel=2"));
-  EXPECT_EQ(serving::configured_geometry(halves.serving).state_bytes(), 24 * kState) << "heads are shared";
+  EXPECT_EQ(serving::configured_geometry(halves.serving, halves.serving.cluster.groups.front()).state_bytes(),
+            24 * kState)
+      << "heads are shared";
 }
 
 TEST(LayerGroups, AChunkIsHeldWholeAndMovedAsFarAsItGoes) {
   const auto scenario = small_scenario(full_kv({chunks(24, 8192), "prefill=recompute"}));
-  const serving::KvGeometry g = serving::configured_geometry(scenario.serving);
+  const serving::KvGeometry g = serving::configured_geometry(scenario.serving, scenario.serving.cluster.groups.front());
   EXPECT_EQ(g.full_transfer(20000), 20000 * 8 * 4096 + (20000 - 2 * 8192) * 24 * 4096);
   EXPECT_EQ(g.full_transfer(8192), 8192 * 32 * 4096);
   EXPECT_EQ(g.full_reservation(20000), 16 * 4096 * (8 * 1250 + 24 * 512)) << "chunks begin with blocks";

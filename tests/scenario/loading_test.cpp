@@ -92,7 +92,7 @@ Sets decoding(const std::string& gpu, const char* more, const char* last = "name
 
 /// Whose linear layers in bf16 a scenario has.
 std::string linear_kernels(const scenario::Scenario& s) {
-  return s.serving.cluster.profile.fitted.linear.front().kernels;
+  return s.serving.cluster.groups.front().profile.fitted.linear.front().kernels;
 }
 
 TEST(Objectives, OfAnotherPercentileAreRefusedWithThoseThatThereAre) {
@@ -133,7 +133,7 @@ TEST(EngineKernels, AreThoseOfTheMachineThatIsTried) {
   const auto on = [](const scenario::Scenario& s, const char* gpu) { return on_machine(s, gpu, 1); };
   const auto s = small_scenario(decoding("b200", "schedule.engine=trtllm"));
   EXPECT_EQ(linear_kernels(on(s, "h100-sxm")), "trtllm");
-  EXPECT_EQ(on(on(s, "h100-sxm"), "b200").serving.cluster.profile.engine_kernels, "trtllm");
+  EXPECT_EQ(on(on(s, "h100-sxm"), "b200").serving.cluster.groups.front().profile.engine_kernels, "trtllm");
   EXPECT_EQ(linear_kernels(on(on(s, "h100-sxm"), "b200")), "");
 }
 
@@ -141,7 +141,8 @@ TEST(EngineKernels, MeasuredOnAnotherGpuAreSaidAmongTheFallBacks) {
   const auto said = [](const char* gpu) {
     const auto s = small_scenario(decoding(gpu, "schedule.engine=trtllm"));
     const serving::ServingConfig& c = s.serving;
-    const models::StepTimer timer(c.cluster.gpu, c.cluster.peer_link, c.cluster.profile, c.model, c.cluster.parallel);
+    const models::StepTimer timer(c.cluster.groups.front().gpu, c.cluster.groups.front().peer_link,
+                                  c.cluster.groups.front().profile, c.model, c.cluster.groups.front().parallel);
     return timer.fallbacks();
   };
   const auto count = [&](const char* gpu) {
@@ -174,14 +175,16 @@ TEST(Set, ChangesOneFigureOfACatalogueEntryAndNoOther) {
   const auto changed = small_scenario({"cluster.gpu.type.memory=60 GB", "model.weights=20 GB",
                                        "cluster.host.link.read=12 GB/s", "decode.compressor.sink_tokens=4"})
                            .serving;
-  EXPECT_EQ(changed.cluster.gpu.memory_bytes.value, 60'000'000'000);
-  EXPECT_EQ(changed.cluster.gpu.memory_bytes_per_s.value, plain.cluster.gpu.memory_bytes_per_s.value);
-  EXPECT_EQ(changed.cluster.gpu.name, "h100-sxm (changed)");
-  EXPECT_EQ(changed.cluster.profile.name, "h100-vllm");
+  EXPECT_EQ(changed.cluster.groups.front().gpu.memory_bytes.value, 60'000'000'000);
+  EXPECT_EQ(changed.cluster.groups.front().gpu.memory_bytes_per_s.value,
+            plain.cluster.groups.front().gpu.memory_bytes_per_s.value);
+  EXPECT_EQ(changed.cluster.groups.front().gpu.name, "h100-sxm (changed)");
+  EXPECT_EQ(changed.cluster.groups.front().profile.name, "h100-vllm");
   EXPECT_EQ(changed.model.weight_bytes(), 20'000'000'000);
   EXPECT_EQ(changed.model.layers, plain.model.layers);
-  EXPECT_EQ(changed.cluster.host_link.read_bytes_per_s.value, 12e9);
-  EXPECT_EQ(changed.cluster.host_link.write_bytes_per_s.value, plain.cluster.host_link.write_bytes_per_s.value);
+  EXPECT_EQ(changed.cluster.groups.front().host_link.read_bytes_per_s.value, 12e9);
+  EXPECT_EQ(changed.cluster.groups.front().host_link.write_bytes_per_s.value,
+            plain.cluster.groups.front().host_link.write_bytes_per_s.value);
   EXPECT_EQ(changed.decode.compressor.sink_tokens, 4);
   EXPECT_EQ(changed.decode.compressor.agreement.size(), plain.decode.compressor.agreement.size());
 }
@@ -200,7 +203,7 @@ TEST(Set, OfAPartChangesTheGpusOwnEntryWhereNoneIsNamed) {
 }
 
 TEST(Set, AFigureSetInPlaceLosesItsSource) {
-  const auto gpu = small_scenario({"cluster.gpu.type.memory=60 GB"}).serving.cluster.gpu;
+  const auto gpu = small_scenario({"cluster.gpu.type.memory=60 GB"}).serving.cluster.groups.front().gpu;
   EXPECT_EQ(gpu.memory_bytes.source.kind, schema::SourceKind::scenario);
   EXPECT_EQ(gpu.memory_bytes_per_s.source.kind, schema::SourceKind::datasheet);
 }
@@ -231,15 +234,15 @@ TEST(Include, AddsEntriesAndTheyCanBeBasesOfOthers) {
   folder.write("more.yaml", "gpus: {other-card: {base: my-card, memory_bandwidth: 1 TB/s}}\n");
   const auto s = small_scenario(
       {"include=[" + folder.path() + "/more.yaml, " + folder.path() + "/card.yaml]", "cluster.gpu.type=other-card"});
-  EXPECT_EQ(s.serving.cluster.gpu.name, "other-card");
-  EXPECT_EQ(s.serving.cluster.gpu.memory_bytes.value, 60'000'000'000);
-  EXPECT_EQ(s.serving.cluster.gpu.memory_bytes_per_s.value, 1e12);
+  EXPECT_EQ(s.serving.cluster.groups.front().gpu.name, "other-card");
+  EXPECT_EQ(s.serving.cluster.groups.front().gpu.memory_bytes.value, 60'000'000'000);
+  EXPECT_EQ(s.serving.cluster.groups.front().gpu.memory_bytes_per_s.value, 1e12);
 }
 
 TEST(Include, ChangesAnEntryThatNamesItselfAsItsBase) {
   const TemporaryFolder folder;
   const std::string file = folder.write("link.yaml", "links: {pcie5-x16: {base: pcie5-x16, read: 20 GB/s}}\n");
-  const auto link = small_scenario({"include=[" + file + "]"}).serving.cluster.host_link;
+  const auto link = small_scenario({"include=[" + file + "]"}).serving.cluster.groups.front().host_link;
   EXPECT_EQ(link.read_bytes_per_s.value, 20e9);
   EXPECT_EQ(link.write_bytes_per_s.value, 57.2e9);
 }
@@ -248,7 +251,7 @@ TEST(Include, ReplacesAnEntryOnlyWithOverride) {
   const TemporaryFolder folder;
   const std::string entry = "links: {pcie5-x16: {description: mine, kind: host, read: 20 GB/s, write: 20 GB/s}}\n";
   const std::string replacing = folder.write("replacing.yaml", "override: true\n" + entry);
-  const auto link = small_scenario({"include=[" + replacing + "]"}).serving.cluster.host_link;
+  const auto link = small_scenario({"include=[" + replacing + "]"}).serving.cluster.groups.front().host_link;
   EXPECT_EQ(link.description, "mine");
   EXPECT_EQ(link.latency_s.value, 0);
   const std::string clashing = folder.write("clashing.yaml", entry);
@@ -260,7 +263,8 @@ TEST(Include, IsRelativeToTheScenariosFolder) {
   folder.write("cards/card.yaml", "gpus: {my-card: {base: h100-sxm, memory: 60 GB}}\n");
   const std::string file = folder.write("s.yaml", std::string(kSmallScenario) + "include: [cards/card.yaml]\n");
   const WorkingDirectory here(elsewhere.path());
-  EXPECT_EQ(scenario::load_scenario(file, {"cluster.gpu.type=my-card"}).serving.cluster.gpu.name, "my-card");
+  EXPECT_EQ(scenario::load_scenario(file, {"cluster.gpu.type=my-card"}).serving.cluster.groups.front().gpu.name,
+            "my-card");
 }
 
 TEST(Trace, IsLookedForBesideTheScenarioThenInTheWorkingDirectory) {
@@ -286,7 +290,7 @@ TEST(OnMachine, IsTheScenarioAsWrittenForThatGpu) {
                                        "cluster.gpu.tensor_parallel=2", "cluster.gpu.profile.fused.norms=false",
                                        "cluster.gpu.profile.launch.kernel=1 us"});
   EXPECT_EQ(resolved_yaml(on_machine(s, "h200", 2)), resolved_yaml(written));
-  EXPECT_EQ(resolved_yaml(on_machine(s, s.serving.cluster.gpu.name, 1)), resolved_yaml(s));
+  EXPECT_EQ(resolved_yaml(on_machine(s, s.serving.cluster.groups.front().gpu.name, 1)), resolved_yaml(s));
   EXPECT_THROW((void)on_machine(s, "h1000", 1), schema::InputError);
 }
 
@@ -294,8 +298,8 @@ TEST(OnMachine, GetsTheQuantisedKernelOfItsOwnProfile) {
   const auto s =
       small_scenario({"prefill=recompute", "schedule={policy: fcfs, engine: vllm}",
                       "decode={policy: lossy, compressor: kivi-2bit}", "cluster.gpu.profile=a6000-pytorch-eager"});
-  EXPECT_FALSE(s.serving.cluster.profile.quantised) << "measured with that profile";
-  EXPECT_TRUE(on_machine(s, "h200", 1).serving.cluster.profile.quantised);
+  EXPECT_FALSE(s.serving.cluster.groups.front().profile.quantised) << "measured with that profile";
+  EXPECT_TRUE(on_machine(s, "h200", 1).serving.cluster.groups.front().profile.quantised);
 }
 
 TEST(With, ResolvesWhatIsWrittenAnewAndKeepsRemarks) {
@@ -314,13 +318,13 @@ TEST(With, ResolvesWhatIsWrittenAnewAndKeepsRemarks) {
 TEST(Nodes, ShareTheirMemoryAmongTheReplicasOnThem) {
   const Sets node{"cluster.host={link: pcie5-x16}", "cluster.node={gpus: 8, memory: 800 GB, price: 20 USD/h}"};
   const auto s = small_scenario(node);
-  EXPECT_EQ(s.serving.cluster.host_memory_bytes, 100'000'000'000) << "eight replicas of one GPU";
+  EXPECT_EQ(s.serving.cluster.groups.front().host_memory_bytes, 100'000'000'000) << "eight replicas of one GPU";
   const auto pairs = on_machine(s, "h100-sxm", 2);
-  EXPECT_EQ(pairs.serving.cluster.host_memory_bytes, 200'000'000'000);
+  EXPECT_EQ(pairs.serving.cluster.groups.front().host_memory_bytes, 200'000'000'000);
   EXPECT_TRUE(pairs.serving.cluster.node->usd_per_hour) << "of the same node";
   EXPECT_FALSE(on_machine(s, "a100", 1).serving.cluster.node->usd_per_hour) << "of other GPUs it is another one";
   const auto again = scenario::load_scenario_text(resolved_yaml(s), "again.yaml");
-  EXPECT_EQ(again.serving.cluster.host_memory_bytes, 100'000'000'000);
+  EXPECT_EQ(again.serving.cluster.groups.front().host_memory_bytes, 100'000'000'000);
   EXPECT_EQ(again.serving.cluster.node->usd_per_hour, 20);
   EXPECT_EQ(complaint({"cluster.node={gpus: 8, memory: 800 GB}"}),
             "small.yaml:6:18: cluster.host.memory: cluster.node.memory says it: remove one of the keys");

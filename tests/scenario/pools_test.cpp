@@ -21,19 +21,21 @@ TEST(Pools, AreWhatTheirKeysSay) {
        "cluster.pools.local.outages=[{at: 60 s, lasting: 10 s}, {at: 70 s, lasting: 5 s, bandwidth: 0.25}]",
        "cluster.pools.storage.read=100 GB/s", "dispatch.paths=[B1, P1_stateless]"});
   const serving::PoolsConfig& pools = *s.serving.cluster.pools;
-  EXPECT_EQ(pools.local.nodes, 1);
-  EXPECT_EQ(pools.local.link.name, "storage-node-fast");
-  EXPECT_EQ(pools.local.link.read_bytes_per_s.value, 40e9);
-  EXPECT_EQ(pools.local.shared_bytes_per_s, 80e9);
-  ASSERT_EQ(pools.local.outages.size(), 2U);
-  EXPECT_EQ(pools.local.outages[0].at_s, 60);
-  EXPECT_EQ(pools.local.outages[0].lasting_s, 10);
-  EXPECT_EQ(pools.local.outages[0].bandwidth_fraction, 0) << "the default is that nothing moves";
-  EXPECT_EQ(pools.local.outages[1].bandwidth_fraction, 0.25);
-  EXPECT_EQ(pools.remote.nodes, 2);
-  EXPECT_EQ(pools.remote.link.name, "storage-node-slow");
-  EXPECT_FALSE(pools.remote.shared_bytes_per_s.has_value());
-  EXPECT_TRUE(pools.remote.outages.empty());
+  ASSERT_EQ(s.serving.cluster.groups.size(), 2U);
+  const serving::GroupConfig &local = s.serving.cluster.groups.front(), &remote = s.serving.cluster.groups.back();
+  EXPECT_EQ(local.count, 1);
+  EXPECT_EQ(local.storage_link.name, "storage-node-fast");
+  EXPECT_EQ(local.storage_link.read_bytes_per_s.value, 40e9);
+  EXPECT_EQ(local.shared_bytes_per_s, 80e9);
+  ASSERT_EQ(local.outages.size(), 2U);
+  EXPECT_EQ(local.outages[0].at_s, 60);
+  EXPECT_EQ(local.outages[0].lasting_s, 10);
+  EXPECT_EQ(local.outages[0].bandwidth_fraction, 0) << "the default is that nothing moves";
+  EXPECT_EQ(local.outages[1].bandwidth_fraction, 0.25);
+  EXPECT_EQ(remote.count, 2);
+  EXPECT_EQ(remote.storage_link.name, "storage-node-slow");
+  EXPECT_FALSE(remote.shared_bytes_per_s.has_value());
+  EXPECT_TRUE(remote.outages.empty());
   EXPECT_EQ(pools.storage.read_bytes_per_s, 100e9);
   EXPECT_FALSE(pools.storage.capacity_bytes.has_value());
   EXPECT_DOUBLE_EQ(pools.message_latency_s, 1e-3);
@@ -57,13 +59,13 @@ TEST(Pools, WithoutDispatchChooseOnlineAmongAllPaths) {
 
 TEST(Pools, MayBeOneAlone) {
   const auto s = pools_scenario({"cluster.pools={local: {nodes: 2, link: storage-node-fast}}", "dispatch={}"});
-  EXPECT_EQ(s.serving.cluster.pools->remote.nodes, 0);
-  EXPECT_EQ(serving::groups(s.serving.cluster), 2);
+  EXPECT_EQ(s.serving.cluster.groups.back().count, 0);
+  EXPECT_EQ(serving::instances(s.serving.cluster), 2);
 }
 
 TEST(Pools, ChangeAFigureOfTheirLinkInPlace) {
   const auto s = pools_scenario({"cluster.pools.remote.link.read=2.5 GB/s"});
-  const models::LinkSpec& link = s.serving.cluster.pools->remote.link;
+  const models::LinkSpec& link = s.serving.cluster.groups.back().storage_link;
   EXPECT_EQ(link.read_bytes_per_s.value, 2.5e9);
   EXPECT_EQ(link.write_bytes_per_s.value, 1.2e9);
 }

@@ -75,8 +75,10 @@ std::string summary(const planner::ExperimentResult& result) {
   for (const auto& [name, interval] : result.confidence) {
     text += fmt::format("{}: {} +- {} of {}\n", name, interval.mean, interval.half_width_95, interval.observations);
   }
-  text += fmt::format("{} replications, {} KV bytes, {} blocks of {}, interrupted {}\n", result.replications,
-                      result.capacity.bytes, result.capacity.blocks, result.capacity.block_tokens, result.interrupted);
+  text += fmt::format("{} replications, interrupted {}\n", result.replications, result.interrupted);
+  for (const serving::KvCapacity& capacity : result.capacities) {
+    text += fmt::format("{} KV bytes, {} blocks of {}\n", capacity.bytes, capacity.blocks, capacity.block_tokens);
+  }
   return text + fmt::format("{}\n{}\n", fmt::join(result.fallbacks, "\n"), fmt::join(result.refusals, "\n"));
 }
 

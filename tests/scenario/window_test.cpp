@@ -80,14 +80,14 @@ TEST(Window, RequestsOfPublishedModelsByHand) {
   for (const Hand& h : {Hand{"gpt-oss-120b", 36864, 36864, 128, 9}, Hand{"gemma-3-27b", 81920, 425984, 1024, 65}}) {
     const auto s = small_scenario(full_kv({std::string("model=") + h.model, "prefill=recompute",
                                            "cluster.gpu={type: h200, memory_fraction: 0.9, activations: 0 B}"}));
-    const serving::KvGeometry g = serving::configured_geometry(s.serving);
+    const serving::KvGeometry g = serving::configured_geometry(s.serving, s.serving.cluster.groups.front());
     EXPECT_EQ(g.full_transfer(100000), 100000 * h.full + h.tokens * h.windowed) << h.model;
     EXPECT_EQ(g.full_transfer(100), 100 * (h.full + h.windowed)) << h.model;
     EXPECT_EQ(g.full_reservation(100000), 16 * (6250 * h.full + h.blocks * h.windowed)) << h.model;
     // 141 GB x 0.9 less weights and the 2,048 new tokens of a step.
-    const double room = 0.9 * static_cast<double>(s.serving.cluster.gpu.memory_bytes.value) -
+    const double room = 0.9 * static_cast<double>(s.serving.cluster.groups.front().gpu.memory_bytes.value) -
                         static_cast<double>(s.serving.model.weight_bytes()) - 2048.0 * static_cast<double>(h.windowed);
-    EXPECT_NEAR(static_cast<double>(serving::kv_capacity(s.serving).bytes), room,
+    EXPECT_NEAR(static_cast<double>(serving::kv_capacity(s.serving, s.serving.cluster.groups.front()).bytes), room,
                 16.0 * static_cast<double>(h.full + h.windowed))
         << h.model;
   }

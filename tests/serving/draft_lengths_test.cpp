@@ -95,10 +95,10 @@ class Policies {
       : scenario_(small_scenario(sets)),
         config_(scenario_.serving),
         decode_(*serving::find_decode_policy(config_.decode.policy)),
-        geometry_(serving::configured_geometry(config_)),
-        timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
-               config_.cluster.parallel.tensor),
-        drafting_(config_, decode_),
+        geometry_(serving::configured_geometry(config_, config_.cluster.groups.front())),
+        timer_(config_.cluster.groups.front().gpu, config_.cluster.groups.front().peer_link,
+               config_.cluster.groups.front().profile, config_.model, config_.cluster.groups.front().parallel.tensor),
+        drafting_(config_, config_.cluster.groups.front(), decode_),
         acceptance_(decode_.proposes() ? drafting_.acceptance() : serving::acceptance_of(config_, 4096)) {}
 
   std::unique_ptr<serving::DraftLengthPolicy> make() const {
@@ -110,7 +110,8 @@ class Policies {
   serving::RoundRate predicted(double requests, std::int64_t x) const {
     serving::RoundBatch batch{requests, 16000, 100, x};
     batch.accepted = acceptance_.expected_accepted(x);
-    return serving::predict_round(config_, decode_, geometry_, timer_, drafting_, batch);
+    return serving::predict_round(config_, config_.cluster.groups.front(), decode_, geometry_, timer_, drafting_,
+                                  batch);
   }
 
  private:

@@ -39,11 +39,13 @@ double seconds(const models::StepTimer& timer, const models::StepWork& work) {
 /// n passes of the drafter for one request of `context` tokens, of which it has not seen the last `unseen`.
 double passes_s(const serving::ServingConfig& c, double context, double unseen, std::int64_t n) {
   const models::DrafterSpec& d = c.decode.drafter->spec;
-  models::KernelProfile profile = c.cluster.profile;
+  models::KernelProfile profile = c.cluster.groups.front().profile;
   profile.iteration_overhead_s.value = 0;
   profile.drafts.reset();
-  const double overhead_s = c.cluster.profile.drafts->pass_overhead_s(d.network.vocabulary, c.model.vocabulary);
-  const models::StepTimer timer(c.cluster.gpu, c.cluster.peer_link, profile, d.network, c.cluster.parallel.tensor);
+  const double overhead_s =
+      c.cluster.groups.front().profile.drafts->pass_overhead_s(d.network.vocabulary, c.model.vocabulary);
+  const models::StepTimer timer(c.cluster.groups.front().gpu, c.cluster.groups.front().peer_link, profile, d.network,
+                                c.cluster.groups.front().parallel.tensor);
   const auto token = static_cast<double>(d.network.kv_bytes_per_token());
   double total = 0;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -62,8 +64,8 @@ double passes_s(const serving::ServingConfig& c, double context, double unseen, 
 
 /// The model's step over `context` tokens with n proposals.
 double step_s(const serving::ServingConfig& c, double context, double n) {
-  const models::StepTimer timer(c.cluster.gpu, c.cluster.peer_link, c.cluster.profile, c.model,
-                                c.cluster.parallel.tensor);
+  const models::StepTimer timer(c.cluster.groups.front().gpu, c.cluster.groups.front().peer_link,
+                                c.cluster.groups.front().profile, c.model, c.cluster.groups.front().parallel.tensor);
   const auto token = static_cast<double>(c.model.kv_bytes_per_token());
   models::StepWork w;
   if (n > 0) {
@@ -90,7 +92,7 @@ TEST(Drafter, OneRequestWhoseTokensAreAllAccepted) {
   }
   const std::int64_t stored =
       kPrompt * (c.model.kv_bytes_per_token() + c.decode.drafter->spec.network.kv_bytes_per_token());
-  const auto& link = c.cluster.host_link;
+  const auto& link = c.cluster.groups.front().host_link;
   const double load =
       static_cast<double>(stored) / link.read_bytes_per_s.value + link.latency_s.value + link.setup_s.value;
   EXPECT_NEAR(m.e2e_s.mean(), load + steps, 1e-6);
@@ -121,7 +123,7 @@ TEST(Drafter, ReadsWhatItMissedBeforeItProposesAgain) {
   }
   const std::int64_t stored =
       kPrompt * (c.model.kv_bytes_per_token() + c.decode.drafter->spec.network.kv_bytes_per_token());
-  const auto& link = c.cluster.host_link;
+  const auto& link = c.cluster.groups.front().host_link;
   const double load =
       static_cast<double>(stored) / link.read_bytes_per_s.value + link.latency_s.value + link.setup_s.value;
   EXPECT_NEAR(m.e2e_s.mean(), load + steps, 1e-6);
@@ -220,11 +222,13 @@ TEST(Drafter, TakesMemoryForItsWeightsAndItsKv) {
   const serving::ServingConfig plain = planner::with_policy(s, "full_kv").serving;
   const serving::ServingConfig drafted = planner::with_policy(s, "drafter").serving;
   const models::DrafterSpec& d = drafted.decode.drafter->spec;
-  const serving::KvCapacity a = serving::kv_capacity(plain), b = serving::kv_capacity(drafted);
+  const serving::KvCapacity a = serving::kv_capacity(plain, plain.cluster.groups.front()),
+                            b = serving::kv_capacity(drafted, drafted.cluster.groups.front());
   EXPECT_EQ(b.weights_bytes, a.weights_bytes + d.own_weight_bytes());
   const double block = static_cast<double>(plain.model.kv_bytes_per_token() + d.network.kv_bytes_per_token()) * 16;
   EXPECT_EQ(b.blocks, static_cast<std::int64_t>(static_cast<double>(a.bytes - d.own_weight_bytes()) / block));
-  const serving::KvGeometry g = serving::configured_geometry(drafted), whole = serving::configured_geometry(plain);
+  const serving::KvGeometry g = serving::configured_geometry(drafted, drafted.cluster.groups.front()),
+                            whole = serving::configured_geometry(plain, plain.cluster.groups.front());
   EXPECT_EQ(g.full_reservation(33) - whole.full_reservation(33), 3 * 16 * d.network.kv_bytes_per_token());
   EXPECT_EQ(g.stored_transfer(33) - whole.stored_transfer(33), 33 * d.network.kv_bytes_per_token());
   EXPECT_EQ(g.full_transfer(33), whole.full_transfer(33));

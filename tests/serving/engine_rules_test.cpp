@@ -190,7 +190,7 @@ TEST(Engine, SaysWhatTheScheduleDoesNot) {
 TEST(Engine, FusesKernelsUnlessTheProfileIsSaidTo) {
   const auto fused = [](std::vector<std::string> more) {
     more.insert(more.begin(), {"prefill=recompute", "decode={policy: full_kv}", "schedule={policy: fcfs}"});
-    const models::FusedKernels f = small_scenario(more).serving.cluster.profile.fused;
+    const models::FusedKernels f = small_scenario(more).serving.cluster.groups.front().profile.fused;
     return std::pair(f.norms, f.quantise);
   };
   EXPECT_EQ(fused({}), std::pair(false, false));
@@ -202,13 +202,13 @@ TEST(Engine, FusesKernelsUnlessTheProfileIsSaidTo) {
   const scenario::Scenario other = scenario::on_machine(
       small_scenario({"prefill=recompute", "decode={policy: full_kv}", "schedule={policy: fcfs, engine: trtllm}"}),
       "h200", 1);
-  EXPECT_TRUE(other.serving.cluster.profile.fused.quantise);
+  EXPECT_TRUE(other.serving.cluster.groups.front().profile.fused.quantise);
 }
 
 TEST(Engine, LaunchesKernelsUnlessTheProfileSaysHow) {
   const auto launch = [](std::vector<std::string> more) {
     more.insert(more.begin(), {"prefill=recompute", "decode={policy: full_kv}", "schedule={policy: fcfs}"});
-    const models::LaunchCosts l = small_scenario(more).serving.cluster.profile.launch;
+    const models::LaunchCosts l = small_scenario(more).serving.cluster.groups.front().profile.launch;
     return std::pair(l.kernel_s.value, l.chunks_captured);
   };
   EXPECT_EQ(launch({}), std::pair(0.0, true));
@@ -220,14 +220,14 @@ TEST(Engine, LaunchesKernelsUnlessTheProfileSaysHow) {
   const scenario::Scenario other = scenario::on_machine(
       small_scenario({"prefill=recompute", "decode={policy: full_kv}", "schedule={policy: fcfs, engine: trtllm}"}),
       "h200", 1);
-  EXPECT_EQ(other.serving.cluster.profile.launch.kernel_s.value, 80e-6);
-  EXPECT_FALSE(other.serving.cluster.profile.launch.chunks_captured);
+  EXPECT_EQ(other.serving.cluster.groups.front().profile.launch.kernel_s.value, 80e-6);
+  EXPECT_FALSE(other.serving.cluster.groups.front().profile.launch.chunks_captured);
 }
 
 TEST(Engine, SaysWhatDraftingCostsUnlessTheProfileDoes) {
   const auto drafts = [](std::vector<std::string> more) {
     more.insert(more.begin(), {"prefill=recompute", kDrafter, "schedule={policy: fcfs}"});
-    return *small_scenario(more).serving.cluster.profile.drafts;
+    return *small_scenario(more).serving.cluster.groups.front().profile.drafts;
   };
   const models::Catalogue catalogue = models::Catalogue::built_in();
   const models::DraftCosts vllm = *catalogue.engine("vllm").drafts, sglang = *catalogue.engine("sglang").drafts;
@@ -240,15 +240,15 @@ TEST(Engine, SaysWhatDraftingCostsUnlessTheProfileDoes) {
   EXPECT_EQ(drafts({"schedule.engine=vllm", "cluster.gpu.profile.drafts={round: 1 us}"}).round_s.value, 1e-6);
   const scenario::Scenario other = scenario::on_machine(
       small_scenario({"prefill=recompute", kDrafter, "schedule={policy: fcfs, engine: sglang}"}), "h200", 1);
-  EXPECT_EQ(other.serving.cluster.profile.drafts->layer_s.value, sglang.layer_s.value);
-  EXPECT_TRUE(other.serving.cluster.profile.launch.by_requests);
+  EXPECT_EQ(other.serving.cluster.groups.front().profile.drafts->layer_s.value, sglang.layer_s.value);
+  EXPECT_TRUE(other.serving.cluster.groups.front().profile.launch.by_requests);
 }
 
 TEST(Engine, SaysWhatAttentionOverQuantisedKvTakesUnlessTheProfileDoes) {
   const auto profile = [](const char* compressor, std::vector<std::string> more) {
     more.insert(more.begin(), {"prefill=recompute", "schedule={policy: fcfs}",
                                fmt::format("decode={{policy: lossy, compressor: {}}}", compressor)});
-    return small_scenario(more).serving.cluster.profile;
+    return small_scenario(more).serving.cluster.groups.front().profile;
   };
   using schema::SourceKind;
   const models::QuantisedKernel measured = *profile("turboquant-k8v4", {"schedule.engine=vllm"}).quantised;
@@ -273,7 +273,8 @@ TEST(Engine, ReadsFp8KvByFormsOfBf16WhereThereAreNoOthers) {
   const auto forms = [](const char* width) {
     return small_scenario({"prefill=recompute", "decode={policy: full_kv}", "schedule={policy: fcfs}",
                            "cluster.gpu.profile=rtx-4090-vllm", width})
-        .serving.cluster.profile.fitted;
+        .serving.cluster.groups.front()
+        .profile.fitted;
   };
   EXPECT_EQ(forms("model.kv_bytes_per_element=2").decode_attention.size(), 1U);
   const models::FittedForms fp8 = forms("model.kv_bytes_per_element=1");

@@ -31,9 +31,9 @@ TEST(Parallel, RanksHoldCopiesOfAllButTheRoutedExperts) {
   const auto s = small_scenario(gpu("attention_data_parallel: 8"));
   const models::LlmSpec& m = s.serving.model;
   const std::int64_t experts = m.expert_weight_bytes(), others = m.weight_bytes() - experts;
-  const serving::KvCapacity k = serving::kv_capacity(s.serving);
+  const serving::KvCapacity k = serving::kv_capacity(s.serving, s.serving.cluster.groups.front());
   EXPECT_EQ(k.weights_bytes, 8 * others + experts);
-  const double usable = 8 * 0.9 * static_cast<double>(s.serving.cluster.gpu.memory_bytes.value);
+  const double usable = 8 * 0.9 * static_cast<double>(s.serving.cluster.groups.front().gpu.memory_bytes.value);
   EXPECT_NEAR(static_cast<double>(k.bytes), usable - static_cast<double>(k.weights_bytes), 1e7);
   // One copy of a latent in place of eight.
   const serving::KvCapacity group = serving::kv_capacity(small_scenario(gpu("tensor_parallel: 8")).serving);
@@ -43,9 +43,9 @@ TEST(Parallel, RanksHoldCopiesOfAllButTheRoutedExperts) {
 
 TEST(Parallel, StagesHoldTheirLayers) {
   const auto s = small_scenario(gpu("tensor_parallel: 4, pipeline_parallel: 2"));
-  const serving::KvCapacity k = serving::kv_capacity(s.serving);
+  const serving::KvCapacity k = serving::kv_capacity(s.serving, s.serving.cluster.groups.front());
   EXPECT_EQ(serving::gpus(s.serving.cluster), 8);
-  const double usable = 8 * 0.9 * static_cast<double>(s.serving.cluster.gpu.memory_bytes.value);
+  const double usable = 8 * 0.9 * static_cast<double>(s.serving.cluster.groups.front().gpu.memory_bytes.value);
   const double all = usable - static_cast<double>(s.serving.model.weight_bytes());
   EXPECT_LT(static_cast<double>(k.bytes), all);
   EXPECT_GT(static_cast<double>(k.bytes), 0.9 * all);  // 31 of 61 layers in the first stage
@@ -80,7 +80,7 @@ TEST(Parallel, ARequestLargerThanItsRankIsRefused) {
   const Sets large = {"cluster.gpu={type: h200, memory_fraction: 0.72, attention_data_parallel: 8, activations: 0 B}",
                       "workload.context=90k tokens", "workload.requests=2", "cluster.gpu.activations=4 GB"};
   const auto s = small_scenario(mixture(large));
-  const std::int64_t rank_tokens = serving::kv_capacity(s.serving).tokens / 8;
+  const std::int64_t rank_tokens = serving::kv_capacity(s.serving, s.serving.cluster.groups.front()).tokens / 8;
   ASSERT_LT(rank_tokens, 90000) << "memory_fraction is to leave less than a prompt";
   EXPECT_EQ(measure(s).completed, 0U);
 }

@@ -128,9 +128,10 @@ TEST(Policies, ABudgetIsOfWholeTokensAndInPlaceOfAShare) {
 
 TEST(Policies, CapacityIsWhatMemoryWeightsAndBlocksLeave) {
   const auto s = small_scenario();
-  const serving::KvCapacity k = serving::kv_capacity(s.serving);
+  const serving::KvCapacity k = serving::kv_capacity(s.serving, s.serving.cluster.groups.front());
   // 16 tokens x 131,072 B = 2 MiB a block.
-  const auto usable = static_cast<std::int64_t>(static_cast<double>(s.serving.cluster.gpu.memory_bytes.value) * 0.5);
+  const auto usable =
+      static_cast<std::int64_t>(static_cast<double>(s.serving.cluster.groups.front().gpu.memory_bytes.value) * 0.5);
   EXPECT_EQ(k.blocks, (usable - s.serving.model.weight_bytes()) / (16 * 131072));
   EXPECT_EQ(k.tokens, k.blocks * 16);
 }

@@ -113,10 +113,12 @@ TEST(PrefetchRuns, OneRequestTakesALoadAPreDecodeStepAndTwoTokensAStep) {
            {"workload={closed: {concurrency: 1}, context: 16000 tokens, output: 10 tokens, requests: 1}"}));
   const serving::ServingConfig& c = s.serving;
   const Measurements m = measure(s);
-  const models::StepTimer timer(c.cluster.gpu, c.cluster.peer_link, c.cluster.profile, c.model, 1);
-  const serving::KvGeometry geometry = serving::configured_geometry(c);
+  const models::StepTimer timer(c.cluster.groups.front().gpu, c.cluster.groups.front().peer_link,
+                                c.cluster.groups.front().profile, c.model, 1);
+  const serving::KvGeometry geometry = serving::configured_geometry(c, c.cluster.groups.front());
   const serving::DecodePolicy& decode = *serving::find_decode_policy(c.decode.policy);
-  serving::Fetching fetching(c, decode, geometry, timer, c.cluster.host_link, 1);
+  serving::Fetching fetching(c, c.cluster.groups.front(), decode, geometry, timer, c.cluster.groups.front().host_link,
+                             1);
   serving::Request r;
   r.prompt = 16000;
   const auto step_s = [&](std::int64_t generated, bool first) {
@@ -130,7 +132,7 @@ TEST(PrefetchRuns, OneRequestTakesALoadAPreDecodeStepAndTwoTokensAStep) {
     work.extra_gpu_s = fetching.quantising_s();
     return timer.time(work).total_s + fetching.selection_s();
   };
-  const auto& link = c.cluster.host_link;
+  const auto& link = c.cluster.groups.front().host_link;
   const double load_s = static_cast<double>(geometry.compressed_transfer(16000, 0)) / link.read_bytes_per_s.value +
                         link.setup_s.value + link.latency_s.value;
   EXPECT_NEAR(m.ttft_s.mean(), load_s + step_s(0, true) + step_s(0, false), 1e-6);
@@ -153,7 +155,7 @@ TEST(PrefetchRuns, FetchingOnDemandAddsEachLayersFetchToTheStep) {
                     "decode.prefetch.copies=batched_copies"};
   const auto s = small_scenario(sets("fetch_on_demand", one));
   const Measurements m = measure(s);
-  const auto& link = s.serving.cluster.host_link;
+  const auto& link = s.serving.cluster.groups.front().host_link;
   // Two rows of 256 bytes a pair, 64 pairs and 8 heads, a descriptor each.
   const double layer_s = 2 * 64 * 8 * 0.63e-6 + link.setup_s.value + link.latency_s.value;
   EXPECT_NEAR(m.fetch.wait_s, 10 * 32 * layer_s, 1e-6);
@@ -164,14 +166,14 @@ TEST(PrefetchRuns, StreamingTheWholeKvIsAsFastAsItsLink) {
   const Sets one = {"workload={closed: {concurrency: 1}, context: 16000 tokens, output: 400 tokens, requests: 1}"};
   const auto s = small_scenario(sets("full_offload", one));
   const Measurements m = measure(s);
-  const double read_s = 131072.0 * 16200 / s.serving.cluster.host_link.read_bytes_per_s.value;
+  const double read_s = 131072.0 * 16200 / s.serving.cluster.groups.front().host_link.read_bytes_per_s.value;
   EXPECT_NEAR(m.tpot_s.mean(), read_s, 0.01 * read_s);
   EXPECT_EQ(m.fetch.unused_bytes, 0);
 }
 
 TEST(PrefetchRuns, ReservationsAreTheResidentFractionInWholeBlocks) {
   const auto s = small_scenario(sets("speculative_prefetch", {"schedule.block_size=1 tokens"}));
-  const serving::KvGeometry g = serving::configured_geometry(s.serving);
+  const serving::KvGeometry g = serving::configured_geometry(s.serving, s.serving.cluster.groups.front());
   for (const std::int64_t context : {200, 2048, 32768}) {
     const double exact = models::resident_fraction(s.serving.decode.compressor, 64 + 64, context);
     EXPECT_DOUBLE_EQ(exact, 2.0 / 16 + 2.0 / 64 + 128.0 / static_cast<double>(context));
@@ -269,7 +271,7 @@ TEST(PrefetchRuns, AFirstLoadOfAnEarlierAdmissionIsNotTheNewOnes) {
 
 TEST(PrefetchRuns, UnfusedTheCopyIsReadWrittenInFullAndReadAgain) {
   const auto s = small_scenario(sets("speculative_prefetch"));
-  const serving::KvGeometry g = serving::configured_geometry(s.serving);
+  const serving::KvGeometry g = serving::configured_geometry(s.serving, s.serving.cluster.groups.front());
   const auto read = [&](double factor) {
     models::StepWork work;
     serving::add_low_bit_decode(work, g, 2048, 0, 2, factor);
@@ -280,7 +282,8 @@ TEST(PrefetchRuns, UnfusedTheCopyIsReadWrittenInFullAndReadAgain) {
   EXPECT_DOUBLE_EQ(read(1.5), 131072 * (2048 * 1.5 * (2.0 / 16 + 2.0 / 64) + 128))
       << "what is in 16 bit is read as it is";
   EXPECT_DOUBLE_EQ(read(0), copy + 2 * 2048 * 131072.0);
-  EXPECT_EQ(serving::low_bit_time_factor(s.serving), 1) << "its elements take their own time";
+  EXPECT_EQ(serving::low_bit_time_factor(s.serving, s.serving.cluster.groups.front()), 1)
+      << "its elements take their own time";
   EXPECT_EQ(serving::low_bit_time_factor(
                 small_scenario(sets("speculative_prefetch", {"decode.prefetch.dequantisation=unfused"})).serving),
             0);
@@ -289,7 +292,7 @@ TEST(PrefetchRuns, UnfusedTheCopyIsReadWrittenInFullAndReadAgain) {
 TEST(PrefetchRuns, FewBitsTakeTheTimeOfTheirElementsWhereTheProfileHasTheirRate) {
   const auto factor = [](const char* compressor, const char* rate) {
     const auto s = small_scenario(sets("speculative_prefetch", {std::string("decode.compressor=") + compressor, rate}));
-    return serving::low_bit_time_factor(s.serving);
+    return serving::low_bit_time_factor(s.serving, s.serving.cluster.groups.front());
   };
   const std::string rate = "cluster.gpu.profile={base: datasheet-generic, attention: {low_bit: {elements_per_s: 1e9}}}";
   const double two = factor("specache-2bit", rate.c_str()), one = factor("specache-1bit", rate.c_str());

@@ -207,13 +207,16 @@ double simulated_over_predicted(const std::vector<std::string>& sets, double req
   serving::ServingConfig config = scenario.serving;
   config.decode = serving::own_drafts(config.decode);
   const serving::DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
-  const models::StepTimer timer(config.cluster.gpu, config.cluster.peer_link, config.cluster.profile, config.model,
-                                config.cluster.parallel.tensor);
-  const serving::Drafting drafting(config, decode);
+  const models::StepTimer timer(config.cluster.groups.front().gpu, config.cluster.groups.front().peer_link,
+                                config.cluster.groups.front().profile, config.model,
+                                config.cluster.groups.front().parallel.tensor);
+  const serving::Drafting drafting(config, config.cluster.groups.front(), decode);
   const double accepted =
       decode.proposes() ? drafting.acceptance().expected_accepted(x) : static_cast<double>(x);  // else agreement 1
-  const serving::RoundRate rate = serving::predict_round(config, decode, serving::configured_geometry(config), timer,
-                                                         drafting, {requests, 2000, 200, x, accepted});
+  const serving::RoundRate rate =
+      serving::predict_round(config, config.cluster.groups.front(), decode,
+                             serving::configured_geometry(config, config.cluster.groups.front()), timer, drafting,
+                             {requests, 2000, 200, x, accepted});
   return tokens_per_s(measure(scenario)) / rate.tokens_per_s;
 }
 

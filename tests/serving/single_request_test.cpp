@@ -21,12 +21,15 @@ std::vector<std::string> alone(std::initializer_list<const char*> more) {
 }
 
 models::StepTimer timer_of(const serving::ServingConfig& c) {
-  return {c.cluster.gpu, c.cluster.peer_link, c.cluster.profile, c.model, c.cluster.parallel.tensor};
+  return {c.cluster.groups.front().gpu, c.cluster.groups.front().peer_link, c.cluster.groups.front().profile, c.model,
+          c.cluster.groups.front().parallel.tensor};
 }
 
 serving::KvGeometry geometry_of(const serving::ServingConfig& c) {
-  return {
-      c.model, c.cluster.parallel.tensor, {c.model, c.decode.compressor, c.decode.keep_ratio}, c.schedule.block_tokens};
+  return {c.model,
+          c.cluster.groups.front().parallel.tensor,
+          {c.model, c.decode.compressor, c.decode.keep_ratio},
+          c.schedule.block_tokens};
 }
 
 double decode_step_s(const serving::ServingConfig& c, double kv_bytes, double pairs) {
@@ -37,7 +40,7 @@ double decode_step_s(const serving::ServingConfig& c, double kv_bytes, double pa
 }
 
 double load_s(const serving::ServingConfig& c, std::int64_t bytes) {
-  const auto& link = c.cluster.host_link;
+  const auto& link = c.cluster.groups.front().host_link;
   return static_cast<double>(bytes) / link.read_bytes_per_s.value + link.latency_s.value + link.setup_s.value;
 }
 

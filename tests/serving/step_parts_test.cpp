@@ -28,10 +28,11 @@ models::StepWork work_of(const std::string& policy, KvForm drafts_read, const se
   serving::ServingConfig& c = s.serving;
   c.decode.policy = policy;
   const serving::DecodePolicy decode = serving::configured_policy(c);
-  const serving::KvGeometry geometry = serving::configured_geometry(c);
-  const models::StepTimer timer(c.cluster.gpu, c.cluster.peer_link, c.cluster.profile, c.model, 1);
+  const serving::KvGeometry geometry = serving::configured_geometry(c, c.cluster.groups.front());
+  const models::StepTimer timer(c.cluster.groups.front().gpu, c.cluster.groups.front().peer_link,
+                                c.cluster.groups.front().profile, c.model, 1);
   models::StepWork work;
-  serving::StepParts(c, decode, geometry, timer, drafts_read).add(r, part, work);
+  serving::StepParts(c, c.cluster.groups.front(), decode, geometry, timer, drafts_read).add(r, part, work);
   return work;
 }
 

@@ -23,11 +23,11 @@ TEST(Topology, ReplicasStandAloneBesideTheMemoryOfTheirHosts) {
   EXPECT_TRUE(t.independent());
   EXPECT_EQ(t.instance, "replica");
   ASSERT_EQ(t.instances.size(), 1U);
-  EXPECT_EQ(t.instances.front().count, 3);
+  EXPECT_EQ(t.instances.front().group.count, 3);
   EXPECT_EQ(t.memory.name, "host");
   EXPECT_EQ(t.memory.capacity_bytes, 8'000'000'000);
   EXPECT_FALSE(t.memory.shared);
-  EXPECT_EQ(groups(s.serving.cluster), 3);
+  EXPECT_EQ(instances(s.serving.cluster), 3);
   EXPECT_EQ(figures_of(s.serving), std::vector<std::string>{"host_link"});
 }
 
@@ -37,12 +37,12 @@ TEST(Topology, NodesOfPoolsShareAStorageNodeAndADispatcherChooses) {
   EXPECT_FALSE(t.independent());
   EXPECT_EQ(t.instance, "node");
   ASSERT_EQ(t.instances.size(), 2U);
-  EXPECT_EQ(t.instances.front().name, "local");
-  EXPECT_EQ(t.instances.back().count, 3);
+  EXPECT_EQ(t.instances.front().group.name, "local");
+  EXPECT_EQ(t.instances.back().group.count, 3);
   EXPECT_EQ(t.memory.name, "storage");
   EXPECT_TRUE(t.memory.shared);
   EXPECT_FALSE(t.drafts_while_waiting);
-  EXPECT_EQ(groups(s.serving.cluster), 3);
+  EXPECT_EQ(instances(s.serving.cluster), 3);
   EXPECT_EQ(figures_of(s.serving), std::vector<std::string>{"remote_link"}) << "empty pools have no links";
 }
 

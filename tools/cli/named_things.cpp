@@ -129,7 +129,7 @@ std::vector<NamedThing> things_of(const ThingKind& kind, const models::Catalogue
 std::vector<std::string> names_of_gpus(const scenario::Scenario& scenario) {
   std::vector<std::string> names;
   for (const auto& line : scenario.catalogue->list(EntryKind::gpu)) names.push_back(line.name);
-  names.push_back(scenario.serving.cluster.gpu.name);
+  for (const serving::GroupConfig& group : scenario.serving.cluster.groups) names.push_back(group.gpu.name);
   return names;
 }
 

@@ -72,7 +72,7 @@ struct ProbeRow {
   const Probe* probe = nullptr;
   const Configuration* of = nullptr;
 
-  [[nodiscard]] double replicas() const { return static_cast<double>(of->scenario.serving.cluster.replicas); }
+  [[nodiscard]] double replicas() const { return static_cast<double>(of->scenario.serving.cluster.replicas()); }
 };
 
 template <class Get>
@@ -207,7 +207,7 @@ std::vector<ConfigurationPart> configuration_parts() {
     return word.empty() ? std::nullopt : std::optional(word);
   };
   const auto scorers = [](const Configuration& c) {
-    const std::int64_t gpus = c.scenario.serving.cluster.scorer_gpus;
+    const std::int64_t gpus = c.scenario.serving.cluster.uniform().scorer_gpus;
     return gpus > 0 ? std::optional(gpus) : std::nullopt;
   };
   return {
@@ -393,7 +393,8 @@ std::vector<PriceRow> capacity_prices(const CapacityOutcome& outcome) {
   std::set<std::string> machines;
   for (const Configuration& c : plan.configurations) {
     if (!machines.insert(c.machine).second) continue;
-    if (auto row = machine_price(c.scenario.serving.cluster, plan.request.prices)) rows.push_back(std::move(*row));
+    for (PriceRow& row : machine_prices(c.scenario.serving.cluster, plan.request.prices))
+      rows.push_back(std::move(row));
   }
   if (prices_memory(outcome)) rows.push_back({"dram", kPerGbMonth, plan.request.prices.dram});
   if (outcome.hit_rates || with_placement(plan)) rows.push_back({"ssd", kPerGbMonth, plan.request.prices.ssd});

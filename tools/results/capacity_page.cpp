@@ -26,7 +26,7 @@ using serving::Miss;
 constexpr std::string_view kRequests_s = "requests/s";
 
 double replicas_of(const Configuration& c) {
-  return static_cast<double>(c.scenario.serving.cluster.replicas);
+  return static_cast<double>(c.scenario.serving.cluster.replicas());
 }
 
 Binding binding(const Configuration& c) {
@@ -132,7 +132,9 @@ Table rate_table(const CapacityPlan& plan) {
 }
 
 Table memory_table(const CapacityPlan& plan) {
-  const auto capacity = [](const Configuration& c) { return serving::kv_capacity(c.scenario.serving); };
+  const auto capacity = [](const Configuration& c) {
+    return serving::kv_capacity(c.scenario.serving, c.scenario.serving.cluster.uniform());
+  };
   const auto size = [](auto value) { return bytes(static_cast<double>(value)); };
   Fields<Configuration> fields = name_fields(plan);
   append(fields,

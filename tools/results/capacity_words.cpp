@@ -34,7 +34,7 @@ using planner::capacity::TierSize;
 
 /// Whether the kernel times of this machine are those of another, or of none, scaled.
 bool scaled(const Configuration& c) {
-  return c.scenario.serving.cluster.profile.measured_on != c.scenario.serving.cluster.gpu.name;
+  return c.scenario.serving.cluster.uniform().profile.measured_on != c.scenario.serving.cluster.uniform().gpu.name;
 }
 
 std::string machine(const Configuration& c) {
@@ -360,7 +360,7 @@ std::vector<std::string> capacity_decision(const CapacityPlan& plan) {
                                  whole(f.needed))
                    : std::string()));
   } else {
-    const double tokens = c.sustained()->tokens_per_s / static_cast<double>(c.scenario.serving.cluster.replicas);
+    const double tokens = c.sustained()->tokens_per_s / static_cast<double>(c.scenario.serving.cluster.replicas());
     lines.push_back(
         fmt::format("{} replica of {} under {} sustains {} {}: {} output tokens/s, {}, {} per 1M output tokens{}",
                     plan.stopped > 0 ? "Best so far: one" : "One", sized_name(c, machine(c)), c.policy,
@@ -398,7 +398,7 @@ constexpr const char* kJudgedByLatency =
 List capacity_remarks(const CapacityPlan& plan) {
   List list{"Remarks", {}};
   std::set<std::string> notes;  // one for each machine, whatever its policies
-  const std::int64_t replicas = plan.configurations.front().scenario.serving.cluster.replicas;
+  const std::int64_t replicas = plan.configurations.front().scenario.serving.cluster.replicas();
   if (replicas > 1) {
     list.items.push_back(fmt::format(
         "the scenario has {} replicas: they were simulated together, and a replica's rate is their share", replicas));
@@ -422,7 +422,7 @@ List capacity_remarks(const CapacityPlan& plan) {
       notes.insert(fmt::format("{}: {} GPU{} per replica, {}", c.machine, c.tensor_parallel,
                                c.tensor_parallel == 1 ? "" : "s", placement_words(c)));
     }
-    if (const std::int64_t scorers = c.scenario.serving.cluster.scorer_gpus; scorers > 0 && c.sustained()) {
+    if (const std::int64_t scorers = c.scenario.serving.cluster.uniform().scorer_gpus; scorers > 0 && c.sustained()) {
       notes.insert(fmt::format("{}: {} GPUs per replica, {} of which only score{}", name, c.gpus_per_replica(), scorers,
                                scorers == 1 ? "s" : ""));
     }

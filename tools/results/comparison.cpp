@@ -38,7 +38,7 @@ Json marked(const Comparison& comparison, Mark mark) {
 std::vector<PriceRow> priced(const Comparison& comparison) {
   const serving::ClusterConfig& cluster = comparison.outcomes.front().scenario.serving.cluster;
   std::vector<PriceRow> list;
-  if (auto row = machine_price(cluster, comparison.prices)) list.push_back(std::move(*row));
+  for (PriceRow& row : machine_prices(cluster, comparison.prices)) list.push_back(std::move(row));
   if (!node_price(cluster)) list.push_back({"dram", kPerGbMonth, comparison.prices.dram});
   list.push_back({"ssd", kPerGbMonth, comparison.prices.ssd});
   return list;
@@ -306,11 +306,17 @@ Page compare_page(const Comparison& comparison, bool timing, Labels labels) {
   const serving::ServingConfig& c = first.scenario.serving;
   Page page;
   page.title = first.scenario.name;
-  page.subtitle = {fmt::format("{} on {}; KV capacity {}{} tokens in {} blocks of {}, {}", c.model.name,
-                               machines_text(c.cluster), kPools.holds(first.scenario) ? "of a node " : "",
-                               whole(first.result.capacity.tokens), whole(first.result.capacity.blocks),
-                               first.result.capacity.block_tokens,
-                               bytes(static_cast<double>(first.result.capacity.bytes)))};
+  const std::vector<const serving::GroupConfig*> kinds = serving::kinds(c.cluster);
+  std::string setup = fmt::format("{} on {}; KV capacity ", c.model.name, machines_text(c.cluster));
+  for (const serving::GroupConfig* group : kinds) {
+    const serving::KvCapacity& k = capacity_of(first, *group);
+    setup += fmt::format("{}{}{} tokens in {} blocks of {}, {}", group == kinds.front() ? "" : "; ",
+                         kinds.size() > 1               ? fmt::format("of a {} node ", group->name)
+                         : kPools.holds(first.scenario) ? "of a node "
+                                                        : "",
+                         whole(k.tokens), whole(k.blocks), k.block_tokens, bytes(static_cast<double>(k.bytes)));
+  }
+  page.subtitle = {std::move(setup)};
   if (const Outcome* stores = first_that_stores(outcomes)) {
     page.subtitle.push_back(tiers_text(stores->scenario.serving));
     if (const std::string rest = decoded_as(outcomes); !rest.empty()) page.subtitle.push_back(rest);

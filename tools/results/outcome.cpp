@@ -26,10 +26,16 @@ std::optional<double> ttft_speedup(const planner::ExperimentResult& result, cons
   return base / own;
 }
 
+const serving::KvCapacity& capacity_of(const Outcome& outcome, const serving::GroupConfig& group) {
+  const auto& groups = outcome.scenario.serving.cluster.groups;
+  const auto at = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.name == group.name; });
+  return outcome.result.capacities.at(static_cast<std::size_t>(at - groups.begin()));
+}
+
 std::optional<double> usd_per_hour(const Outcome& outcome, const models::PriceTable& prices) {
   const serving::ClusterConfig& cluster = outcome.scenario.serving.cluster;
-  const planner::capacity::Purchase memory = planner::capacity::purchase_for(outcome.scenario, cluster.replicas);
-  return planner::capacity::hourly_cost(prices, cluster, cluster.replicas, memory.dram_gb, memory.storage_gb).total();
+  const planner::capacity::Purchase memory = planner::capacity::purchase_for(outcome.scenario, cluster.replicas());
+  return planner::capacity::hourly_cost(prices, cluster, cluster.replicas(), memory.dram_gb, memory.storage_gb).total();
 }
 
 std::optional<double> usd_per_million(const Outcome& outcome, const models::PriceTable& prices) {

@@ -26,6 +26,9 @@ double output_tokens_per_s(const planner::ExperimentResult& result);
 /// Output tokens/s over those of `baseline`; no value where the baseline has none.
 std::optional<double> speedup(const planner::ExperimentResult& result, const planner::ExperimentResult& baseline);
 
+/// The KV that an instance of the group holds in a run.
+[[nodiscard]] const serving::KvCapacity& capacity_of(const Outcome& outcome, const serving::GroupConfig& group);
+
 /// Mean time to the first token of the baseline over that of the result; none without samples.
 [[nodiscard]] std::optional<double> ttft_speedup(const planner::ExperimentResult& result,
                                                  const planner::ExperimentResult& baseline);

@@ -94,7 +94,7 @@ Table lossy_table(const std::vector<Choice>& front) {
 
 ParetoFront pareto_front_of(const scenario::Scenario& scenario, const planner::PlanRequest& request,
                             const models::PriceTable& prices) {
-  const models::GpuSpec& gpu = scenario.serving.cluster.gpu;
+  const models::GpuSpec& gpu = scenario.serving.cluster.uniform().gpu;
   ParetoFront front;
   if (const models::Price* price = prices.gpu(gpu.name)) {
     front.rates.usd_per_hour = price->usd.value;

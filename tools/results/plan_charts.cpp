@@ -83,7 +83,7 @@ std::string description_of(const ReusePlan& plan, PromptMethod main) {
 /// Of the catalogue's host links but those far above everything, and the way that this plan loads.
 std::vector<plot::Rule> bandwidths_of(const ReusePlanOutcome& o, double most) {
   constexpr double kFar = 10;
-  const auto gpus = static_cast<double>(o.scenario.serving.cluster.parallel.tensor);
+  const auto gpus = static_cast<double>(o.scenario.serving.cluster.uniform().parallel.tensor);
   const planner::LoadPath& path = o.plan.path;
   const std::string own = path.by_storage ? path.tier : path.link;
   std::vector<plot::Rule> rules;

@@ -177,23 +177,42 @@ KeyList pools_plan_keys() {
   return keys;
 }
 
-Page pools_plan_page(const PoolsPlan& plan) {
+namespace {
+
+/// "1 local node and 3 remote nodes of 1 x h100-sxm: 20 slots of 1 GB each"
+std::string nodes_and_slots(const PoolsPlan& plan) {
   const planner::PathProblem& problem = plan.paths.problem;
   const serving::ClusterConfig& c = plan.scenario.serving.cluster;
+  const std::vector<const serving::GroupConfig*> kinds = serving::kinds(c);
+  const auto of = [&](const serving::GroupConfig& group, double slots) {
+    return fmt::format("of {} x {}: {} slots of {} each", group.parallel.tensor, group.gpu.name,
+                       whole(static_cast<std::int64_t>(slots)), bytes(problem.symbols.KV));
+  };
+  const std::string local = nodes(problem.pools.local, "local"), remote = nodes(problem.pools.remote, "remote");
+  const planner::PerPool& slots = problem.steps->slots;
+  if (kinds.size() == 1) {
+    return fmt::format("{} and {} {}", local, remote,
+                       of(*kinds.front(), problem.pools.local > 0 ? slots.local : slots.remote));
+  }
+  return fmt::format("{} {}, and {} {}", local, of(c.groups.front(), slots.local), remote,
+                     of(c.groups.back(), slots.remote));
+}
+
+}  // namespace
+
+Page pools_plan_page(const PoolsPlan& plan) {
+  const planner::PathProblem& problem = plan.paths.problem;
   Page page = paths_page(plan.paths);
-  page.subtitle = {
-      fmt::format("{} on {} and {} of {} x {}: {} slots of {} each", plan.scenario.serving.model.name,
-                  nodes(problem.pools.local, "local"), nodes(problem.pools.remote, "remote"), c.parallel.tensor,
-                  c.gpu.name, whole(static_cast<std::int64_t>(problem.steps->slots.local)), bytes(problem.symbols.KV)),
-      fmt::format("links {}/s to a local and {}/s to a remote node", bytes(problem.symbols.BW_h),
-                  bytes(problem.symbols.BW_l)),
-      fmt::format("K = {} tokens, c = {:.4g}, x = {}, of which {} are accepted", whole(problem.request.K),
-                  problem.request.c, problem.request.x, percent(planner::accepted_share(problem)))};
+  page.subtitle = {fmt::format("{} on {}", plan.scenario.serving.model.name, nodes_and_slots(plan)),
+                   fmt::format("links {}/s to a local and {}/s to a remote node", bytes(problem.symbols.BW_h),
+                               bytes(problem.symbols.BW_l)),
+                   fmt::format("K = {} tokens, c = {:.4g}, x = {}, of which {} are accepted", whole(problem.request.K),
+                               problem.request.c, problem.request.x, percent(planner::accepted_share(problem)))};
   page.tables.insert(page.tables.begin() + 1, steps(problem));
   if (plan.weighted && plan.online) page.tables.push_back(simulation(plan));
-  const serving::Topology topology = c.topology();
+  const serving::Topology topology = plan.scenario.serving.cluster.topology();
   if (std::any_of(topology.instances.begin(), topology.instances.end(),
-                  [](const serving::InstancePool& pool) { return !pool.outages.empty(); })) {
+                  [](const serving::InstancePool& pool) { return !pool.group.outages.empty(); })) {
     page.lists.front().items.emplace_back("the scenario's link outages are not in the plan");
   }
   return page;

@@ -355,7 +355,7 @@ Page prefetch_page(const PrefetchOutcome& o) {
     fallbacks.items.push_back(
         fmt::format("a size of this step is beyond what profile {} was measured at: its forms were "
                     "carried on",
-                    o.scenario.serving.cluster.profile.name));
+                    o.scenario.serving.cluster.uniform().profile.name));
   }
   page.lists.push_back(std::move(fallbacks));
   return page;

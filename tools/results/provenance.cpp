@@ -41,15 +41,29 @@ class Collector {
   void add(std::string figure, const Sourced<std::int64_t>& bytes) {
     add(std::move(figure), schema::format_bytes(bytes.value), bytes.source);
   }
-  void add(Provenance row) { list_.push_back(std::move(row)); }
+  void add(Provenance row) {
+    row.figure.insert(0, of_);
+    list_.push_back(std::move(row));
+  }
+  /// add_for(group) for a group of each kind; what it adds is named after the group where there are several.
+  template <class Add>
+  void for_each(const serving::ClusterConfig& cluster, const Add& add_for) {
+    const std::vector<const serving::GroupConfig*> kinds = serving::kinds(cluster);
+    for (const serving::GroupConfig* group : kinds) {
+      of_ = kinds.size() > 1 ? group->name + "." : "";
+      add_for(*group);
+    }
+    of_.clear();
+  }
   [[nodiscard]] std::vector<Provenance> take() { return std::move(list_); }
 
  private:
   std::vector<Provenance> list_;
+  std::string of_;  // with which names of figures begin
 };
 
-void add_gpu(Collector& out, const serving::ServingConfig& c) {
-  const models::GpuSpec& gpu = c.cluster.gpu;
+void add_gpu(Collector& out, const serving::ServingConfig& c, const serving::GroupConfig& group) {
+  const models::GpuSpec& gpu = group.gpu;
   out.add("gpu.memory", gpu.memory_bytes);
   out.add("gpu.memory_bandwidth", Dimension::bandwidth, gpu.memory_bytes_per_s);
   if (gpu.board_power_w.value > 0) out.add("gpu.board_power", Dimension::power, gpu.board_power_w);
@@ -84,8 +98,8 @@ void add_joining_link(Collector& out, const std::string& role, const models::Lin
 }
 
 /// What times the collectives of a replica's GPUs.
-void add_collectives(Collector& out, const serving::ClusterConfig& c) {
-  const models::Interconnect links = serving::interconnect(c);
+void add_collectives(Collector& out, const serving::ClusterConfig& cluster, const serving::GroupConfig& c) {
+  const models::Interconnect links = serving::interconnect(cluster, c);
   const std::int64_t nodes = links.nodes_of(c.parallel.tensor);
   const std::string& library = c.profile.collective_library;
   add_joining_link(out, "peer_link", c.peer_link, library, (c.parallel.tensor + nodes - 1) / nodes);
@@ -114,8 +128,9 @@ void add_drafter(Collector& out, const serving::DrafterConfig& drafter) {
 }
 
 /// Costs of drafting beside kernels, as far as the policy and its drafter meet them.
-void add_draft_costs(Collector& out, const serving::ServingConfig& config, const serving::DecodePolicy& decode) {
-  const auto& drafts = config.cluster.profile.drafts;
+void add_draft_costs(Collector& out, const serving::ServingConfig& config, const serving::GroupConfig& group,
+                     const serving::DecodePolicy& decode) {
+  const auto& drafts = group.profile.drafts;
   if (!drafts || !(decode.verifies || decode.drafter)) return;
   const auto add = [&out](const char* name, const schema::Sourced<double>& figure) {
     if (figure.value > 0) out.add(fmt::format("profile.drafts.{}", name), Dimension::time, figure);
@@ -137,17 +152,19 @@ void add_compressor(Collector& out, const serving::ServingConfig& config, const 
   const models::CompressorSpec& c = own.compressor;
   const bool selects = decode.keeps_full && config.decode.sparse && config.decode.sparse->selection;
   const std::string role = selects ? "sparse.selection" : "compressor";
-  const auto& kernel = config.cluster.profile.quantised;
-  if (kernel && !selects) {
-    const std::string of = "profile.quantised." + (kernel->compressor.empty() ? "" : kernel->compressor + ".");
-    out.add(of + "layer", Dimension::time, kernel->layer_s);
-    if (kernel->token_s.value > 0) out.add(of + "token", Dimension::time, kernel->token_s);
-    if (kernel->elements_per_s.value > 0) {
-      out.add(of + "elements_per_s", Dimension::number, kernel->elements_per_s);
+  out.for_each(config.cluster, [&](const serving::GroupConfig& group) {
+    const auto& kernel = group.profile.quantised;
+    if (kernel && !selects) {
+      const std::string of = "profile.quantised." + (kernel->compressor.empty() ? "" : kernel->compressor + ".");
+      out.add(of + "layer", Dimension::time, kernel->layer_s);
+      if (kernel->token_s.value > 0) out.add(of + "token", Dimension::time, kernel->token_s);
+      if (kernel->elements_per_s.value > 0) {
+        out.add(of + "elements_per_s", Dimension::number, kernel->elements_per_s);
+      }
+    } else if (!serving::profile_times_few_bits(group, c)) {
+      out.add(role + ".attention_time_factor", Dimension::number, c.attention_time_factor);
     }
-  } else if (!serving::profile_times_few_bits(config.cluster, c)) {
-    out.add(role + ".attention_time_factor", Dimension::number, c.attention_time_factor);
-  }
+  });
   if (!decode.keeps_full) out.add(role + ".compress", Dimension::bandwidth, c.compress_bytes_per_s);
   if (!c.step_kl_nats.empty()) out.add(role + ".step_kl", "curve", c.step_kl_source);
   const bool by_agreement = decode.verifies && own.acceptance.kind == models::AcceptanceKind::compressor;
@@ -171,8 +188,11 @@ void add_acceptance(Collector& out, const serving::ServingConfig& config, const 
 
 void add_fetch(Collector& out, const serving::ServingConfig& c) {
   const models::PrefetchSpec& spec = c.decode.prefetch;
-  const models::LayerFetch fetch = models::layer_fetch(spec, c.model, c.cluster.parallel.tensor, c.model.max_context);
-  for (const auto& [link, key, figure] : serving::kv_links(c)) {
+  const serving::Topology topology = c.cluster.topology();
+  for (const auto& [group, way] : topology.instances) {
+    if (group.count == 0) continue;
+    const auto& [link, key, figure] = way;
+    const models::LayerFetch fetch = models::layer_fetch(spec, c.model, group.parallel.tensor, c.model.max_context);
     const models::GatherMethod& method = *models::find_gather(link, spec.copies, fetch.row_bytes);
     const std::string gather = fmt::format("{}.gathers.{}", figure, method.name);
     out.add(gather + ".per_row", Dimension::time, method.per_row_s);
@@ -240,14 +260,14 @@ void add_engine(Collector& out, const models::EngineSpec& engine) {
 
 /// Memory beside weights and KV, where it decides how much KV fits. Only one of the figures of memory outside of the
 /// framework counts.
-void add_memory(Collector& out, const serving::ClusterConfig& cluster) {
-  if (cluster.stated_kv || cluster.activation_bytes || cluster.profile.framework) return;
-  schema::ConfigNode rules = models::engine_memory_schema().dump(cluster.engine_memory);
-  const std::string counts = models::outside_key(cluster.parallel, serving::has_fast_peers(cluster));
+void add_memory(Collector& out, const serving::GroupConfig& group) {
+  if (group.stated_kv || group.activation_bytes || group.profile.framework) return;
+  schema::ConfigNode rules = models::engine_memory_schema().dump(group.engine_memory);
+  const std::string counts = models::outside_key(group.parallel, serving::has_fast_peers(group));
   for (const char* key : {"alone", "staged", "joined", "slow_join"}) {
     if (key != counts) rules.erase(key);
   }
-  if (cluster.engine_memory.sizing.value == models::KvSizing::profiled) rules.erase("context");
+  if (group.engine_memory.sizing.value == models::KvSizing::profiled) rules.erase("context");
   add_rules(out, "memory", rules);
 }
 
@@ -294,11 +314,11 @@ std::vector<std::string> traffic_assumptions(const scenario::Scenario& scenario)
   }
   const bool turns_wait = w.sessions || (w.trace && w.trace->sessions);
   const serving::ClusterConfig& cluster = scenario.serving.cluster;
-  if (turns_wait && cluster.replicas > 1 && !cluster.host_shared && cluster.router != routing::session_router) {
+  if (turns_wait && cluster.replicas() > 1 && !cluster.host_shared && cluster.router != routing::session_router) {
     said.push_back(fmt::format(
         "A turn goes to any of the {} replicas, by load or in turn, and finds its session's KV only where it was "
         "served before: cluster.router: session keeps sessions on their replica.",
-        cluster.replicas));
+        cluster.replicas()));
   }
   if (w.sessions && w.closed) {
     said.emplace_back("All users begin their first session at 0 s, and each next one when the one before is over.");
@@ -368,7 +388,7 @@ std::vector<std::string> placement_assumptions(const scenario::Scenario& scenari
 
 /// Shares that nobody has measured are 0 in the figures; what they may be stands beside them. Kernels that memory binds
 /// lose at least the bandwidth that copies take.
-void add_interference(Collector& out, const serving::ClusterConfig& c) {
+void add_interference(Collector& out, const serving::GroupConfig& c) {
   const models::Interference& i = c.profile.interference;
   const auto unknown = [](const Sourced<double>& share) { return share.value <= 0 && share.source.reference.empty(); };
   const auto add = [&out](const char* name, double least, const char* of_least, const Sourced<double>& most) {
@@ -397,24 +417,26 @@ std::vector<Provenance> provenance_of(const scenario::Scenario& scenario) {
   const serving::DecodePolicy& decode = *serving::find_decode_policy(c.decode.policy);
   Collector out;
   out.add("model", c.model.name, c.model.source);
-  add_gpu(out, c);
-  const auto figures = models::used_figures(c.cluster.gpu, c.cluster.profile, c.model, c.cluster.parallel.tensor);
-  for (const models::UsedFigure& f : figures) out.add(f.name, f.value, f.source);
+  out.for_each(c.cluster, [&](const serving::GroupConfig& group) {
+    add_gpu(out, c, group);
+    const auto figures = models::used_figures(group.gpu, group.profile, c.model, group.parallel.tensor);
+    for (const models::UsedFigure& f : figures) out.add(f.name, f.value, f.source);
+  });
   const bool over_network = c.cluster.topology().memory.over_network;
   if (over_network || c.prefill == serving::PrefillKind::stored || decode.offloads() || c.placement) {
     for (const serving::NamedLink& link : serving::kv_links(c)) add_link(out, std::string(link.figure), link.spec);
-    if (!over_network) add_interference(out, c.cluster);
+    if (!over_network) add_interference(out, c.cluster.uniform());
   }
   if (decode.fetches_pairs()) add_fetch(out, c);
-  add_collectives(out, c.cluster);
+  out.for_each(c.cluster, [&](const serving::GroupConfig& group) { add_collectives(out, c.cluster, group); });
   if (reads_own_choice(c)) add_compressor(out, c, decode);
   add_acceptance(out, c, decode);
   if (decode.drafter) add_drafter(out, *c.decode.drafter);
-  add_draft_costs(out, c, decode);
+  out.for_each(c.cluster, [&](const serving::GroupConfig& group) { add_draft_costs(out, c, group, decode); });
   if (c.placement) add_placement(out, scenario);
   add_tasks(out, c);
   if (c.schedule.engine) add_engine(out, *c.schedule.engine);
-  add_memory(out, c.cluster);
+  out.for_each(c.cluster, [&](const serving::GroupConfig& group) { add_memory(out, group); });
   return out.take();
 }
 
@@ -447,15 +469,21 @@ std::vector<std::string> assumptions_of(const scenario::Scenario& scenario) {
 
 std::optional<PriceRow> node_price(const serving::ClusterConfig& cluster) {
   if (!cluster.node || !cluster.node->usd_per_hour) return std::nullopt;
-  return PriceRow{fmt::format("node of {} x {}", cluster.node->gpus, cluster.gpu.name),
+  return PriceRow{fmt::format("node of {} x {}", cluster.node->gpus, cluster.uniform().gpu.name),
                   kPerNodeHour,
                   {{*cluster.node->usd_per_hour, {schema::SourceKind::scenario, "cluster.node.price"}}, {}}};
 }
 
-std::optional<PriceRow> machine_price(const serving::ClusterConfig& cluster, const models::PriceTable& prices) {
-  if (auto node = node_price(cluster)) return node;
-  const models::Price* gpu = prices.gpu(cluster.gpu.name);
-  return gpu != nullptr ? std::optional(PriceRow{cluster.gpu.name, kPerGpuHour, *gpu}) : std::nullopt;
+std::vector<PriceRow> machine_prices(const serving::ClusterConfig& cluster, const models::PriceTable& prices) {
+  if (auto node = node_price(cluster)) return {*std::move(node)};
+  std::vector<PriceRow> rows;
+  for (const serving::GroupConfig* group : serving::kinds(cluster)) {
+    const std::string& gpu = group->gpu.name;
+    const models::Price* price = prices.gpu(gpu);
+    const bool known = std::any_of(rows.begin(), rows.end(), [&gpu](const PriceRow& row) { return row.what == gpu; });
+    if (price != nullptr && !known) rows.push_back({gpu, kPerGpuHour, *price});
+  }
+  return rows;
 }
 
 std::vector<std::string> price_lines(const std::vector<PriceRow>& rows) {
@@ -495,9 +523,14 @@ std::vector<std::string> price_lines(const std::vector<PriceRow>& rows) {
 
 std::string unpriced_line(const serving::ClusterConfig& cluster, const models::PriceTable& prices,
                           std::string_view columns) {
-  if (machine_price(cluster, prices)) return {};
-  return fmt::format("{}: no price in the table, so its $ {} empty: give one with --prices FILE", cluster.gpu.name,
-                     columns);
+  if (node_price(cluster)) return {};
+  std::vector<std::string> unpriced;
+  for (const serving::GroupConfig* group : serving::kinds(cluster)) {
+    if (prices.gpu(group->gpu.name) == nullptr) unpriced.push_back(group->gpu.name);
+  }
+  if (unpriced.empty()) return {};
+  return fmt::format("{}: no price in the table, so its $ {} empty: give one with --prices FILE",
+                     fmt::join(unpriced, ", "), columns);
 }
 
 const Fields<PriceRow>& price_fields() {

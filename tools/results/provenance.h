@@ -64,9 +64,9 @@ struct PriceRow {
 /// The price that a scenario gives its nodes, and that stands for their GPUs and host memory; none where it gives none.
 [[nodiscard]] std::optional<PriceRow> node_price(const serving::ClusterConfig& cluster);
 
-/// What a machine is paid by: its nodes' price, else its GPU's in the table; none where the table has none.
-[[nodiscard]] std::optional<PriceRow> machine_price(const serving::ClusterConfig& cluster,
-                                                    const models::PriceTable& prices);
+/// Prices that a machine is paid by: its nodes' price, else those of its kinds of GPU that the table has.
+[[nodiscard]] std::vector<PriceRow> machine_prices(const serving::ClusterConfig& cluster,
+                                                   const models::PriceTable& prices);
 /// Lines of pages: a line for the prices of each unit, and one for their dates and sources and how to give others.
 [[nodiscard]] std::vector<std::string> price_lines(const std::vector<PriceRow>& rows);
 /// A line for a machine without a price, whose $ "column is" or "columns are" empty; empty for one with a price.

@@ -189,12 +189,17 @@ Table quality(const Scenario& scenario, const Figures& f) {
 Table memory(const Outcome& outcome, const Figures& f) {
   const Scenario& scenario = outcome.scenario;
   Table t = key_figures(fmt::format("Memory of a {}", group_word(scenario.serving.cluster)));
-  t.rows.push_back({"KV capacity", f.text("details.kv_capacity.tokens"), "",
-                    fmt::format("tokens: {} blocks of {}, {}", f.text("details.kv_capacity.blocks"),
-                                outcome.result.capacity.block_tokens, f.text("details.kv_capacity.bytes"))});
-  t.rows.push_back({"full requests", f.text("details.kv_capacity.concurrency"), "",
-                    fmt::format("of {} tokens at once, by {}", whole(outcome.result.capacity.longest),
-                                outcome.result.capacity.decided_by)});
+  const std::vector<const serving::GroupConfig*> kinds = serving::kinds(scenario.serving.cluster);
+  for (const serving::GroupConfig* group : kinds) {
+    const serving::KvCapacity& k = capacity_of(outcome, *group);
+    const bool one = kinds.size() == 1;
+    const std::string of = one ? "" : ", " + group->name;
+    t.rows.push_back({"KV capacity" + of, one ? f.text("details.kv_capacity.tokens") : whole(k.tokens), "",
+                      fmt::format("tokens: {} blocks of {}, {}", whole(k.blocks), k.block_tokens,
+                                  bytes(static_cast<double>(k.bytes)))});
+    t.rows.push_back({"full requests" + of, one ? f.text("details.kv_capacity.concurrency") : figure(k.concurrency), "",
+                      fmt::format("of {} tokens at once, by {}", whole(k.longest), k.decided_by)});
+  }
   t.rows.push_back({"weights", f.text("details.kv_capacity.weights_bytes"), "", scenario.serving.model.name});
   t.rows.push_back({"GPU memory, peak", f.text("gpu.hbm_peak_bytes"), "",
                     fmt::format("weights and {}; {} with what was reserved",
@@ -232,10 +237,13 @@ Table gpu_time(const scenario::Scenario& scenario, const Figures& f) {
                       fmt::format("beside the others{}; twice of it: simulate it", binds ? ", and what binds" : "")});
   }
   if (f.at("iterations.launched") > 0) {
-    t.rows.push_back(
-        {"launched kernel by kernel", f.text("iterations.launched"), "",
-         fmt::format("of {} iterations: more than the {} tokens that captured ones have", f.text("iterations.count"),
-                     whole(scenario.serving.cluster.profile.captured_tokens))});
+    std::vector<std::string> captured;
+    for (const serving::GroupConfig* group : serving::kinds(scenario.serving.cluster)) {
+      captured.push_back(whole(group->profile.captured_tokens));
+    }
+    t.rows.push_back({"launched kernel by kernel", f.text("iterations.launched"), "",
+                      fmt::format("of {} iterations: more than the {} tokens that captured ones have",
+                                  f.text("iterations.count"), fmt::join(captured, " or "))});
   }
   if (kTokenises.holds(scenario)) {
     t.rows.push_back({"tokenising thread busy", f.text("tokeniser.busy_fraction"), "",
@@ -329,7 +337,7 @@ Page run_page(const Outcome& outcome, bool timing) {
     page.subtitle.push_back("no steady state: " + why);
   }
   const serving::ServingConfig& config = outcome.scenario.serving;
-  if (config.placement && config.cluster.replicas > 1) page.subtitle.push_back(tiers_text(config));
+  if (config.placement && config.cluster.replicas() > 1) page.subtitle.push_back(tiers_text(config));
   const Figures f(outcome, timing);
   page.tables = {requests(f), throughput(outcome, f), latency(result, f)};
   if (config.slo.any() && config.classes.empty()) page.tables.push_back(objectives(config.slo, f));

@@ -29,8 +29,8 @@ std::string costs_from(const Figures& f) {
 /// How many, and how long together.
 std::string outages(const serving::InstancePool& pool) {
   double s = 0;
-  for (const transport::Outage& outage : pool.outages) s += outage.lasting_s;
-  return pool.outages.empty() ? "none" : fmt::format("{}, {} in all", pool.outages.size(), seconds(s));
+  for (const transport::Outage& outage : pool.group.outages) s += outage.lasting_s;
+  return pool.group.outages.empty() ? "none" : fmt::format("{}, {} in all", pool.group.outages.size(), seconds(s));
 }
 
 /// The pools that have nodes, one a column.
@@ -54,8 +54,8 @@ Table pools(const Outcome& outcome) {
   for (const auto& [label, key] : figures) t.rows.push_back({label});
   t.rows.push_back({"link outages"});
   for (const serving::InstancePool& pool : topology.instances) {
-    if (pool.count == 0) continue;
-    const std::string name(pool.name);
+    if (pool.group.count == 0) continue;
+    const std::string name(pool.group.name);
     t.header.emplace_back(name);
     t.align.push_back(Align::right);
     for (std::size_t i = 0; i < figures.size(); ++i) {
@@ -202,7 +202,7 @@ Table chunk_prompts(const Outcome& outcome) {
     t.rows.push_back({"computed to verify", f.text("reuse.verified_tokens"), "",
                       "tokens of prompts, whole, beside the drafts on them"});
   }
-  if (outcome.scenario.serving.cluster.scorer_gpus > 0) {
+  if (outcome.scenario.serving.cluster.groups.front().scorer_gpus > 0) {
     t.rows.push_back({"scorers busy", f.text("reuse.scorer_busy_fraction")});
   }
   return t;

@@ -34,9 +34,12 @@ std::string_view group_word(const serving::ClusterConfig& cluster) {
   return cluster.topology().instance;
 }
 
-std::string machines_text(const serving::ClusterConfig& cluster) {
-  const models::Parallelism& p = cluster.parallel;
-  std::string group = fmt::format("{} x {}", p.gpus(), cluster.gpu.name);
+namespace {
+
+/// "4 x h100-sxm (TP 2, PP 2)"
+std::string gpus_text(const serving::GroupConfig& group) {
+  const models::Parallelism& p = group.parallel;
+  std::string text = fmt::format("{} x {}", p.gpus(), group.gpu.name);
   std::vector<std::string> cut;
   const auto add = [&cut](const char* what, std::int64_t n) {
     if (n > 1) cut.push_back(fmt::format("{} {}", what, n));
@@ -46,20 +49,30 @@ std::string machines_text(const serving::ClusterConfig& cluster) {
     add("attention DP", p.attention_data);
     add("EP", p.expert);
     add("PP", p.pipeline);
-    group += fmt::format(" ({})", fmt::join(cut, ", "));
+    text += fmt::format(" ({})", fmt::join(cut, ", "));
   }
-  if (cluster.scorer_gpus > 0) group += fmt::format(" and {} to score", cluster.scorer_gpus);
+  if (group.scorer_gpus > 0) text += fmt::format(" and {} to score", group.scorer_gpus);
+  return text;
+}
+
+}  // namespace
+
+std::string machines_text(const serving::ClusterConfig& cluster) {
   const serving::Topology topology = cluster.topology();
   const bool several = topology.instances.size() > 1;
-  if (!several && cluster.replicas == 1) return group;
+  if (!several && cluster.replicas() == 1) return gpus_text(cluster.groups.front());
+  const std::vector<const serving::GroupConfig*> kinds = serving::kinds(cluster);
   std::vector<std::string> pools;
   const char* plural = "s";
   for (const serving::InstancePool& pool : topology.instances) {
-    if (pool.count == 0) continue;
-    pools.push_back(several ? fmt::format("{} {}", pool.count, pool.name) : fmt::format("{}", pool.count));
-    plural = pool.count == 1 ? "" : "s";
+    const serving::GroupConfig& group = pool.group;
+    if (group.count == 0) continue;
+    plural = group.count == 1 ? "" : "s";
+    pools.push_back(several ? fmt::format("{} {}", group.count, group.name) : fmt::format("{}", group.count));
+    if (kinds.size() > 1) pools.back() += fmt::format(" {}{} of {}", topology.instance, plural, gpus_text(group));
   }
-  return fmt::format("{} {}{} of {}", fmt::join(pools, " and "), topology.instance, plural, group);
+  if (kinds.size() > 1) return fmt::format("{}", fmt::join(pools, " and "));
+  return fmt::format("{} {}{} of {}", fmt::join(pools, " and "), topology.instance, plural, gpus_text(*kinds.front()));
 }
 
 std::string_view prefill_word(serving::PrefillKind prefill) {
@@ -211,7 +224,13 @@ std::string prefill_text(const scenario::Scenario& scenario) {
 }
 
 std::vector<std::string> parallelism_assumptions(const serving::ClusterConfig& cluster) {
-  const models::Parallelism& p = cluster.parallel;
+  models::Parallelism p;  // the most of any group
+  for (const serving::GroupConfig* group : serving::kinds(cluster)) {
+    p.attention_data = std::max(p.attention_data, group->parallel.attention_data);
+    p.expert = std::max(p.expert, group->parallel.expert);
+    p.expert_imbalance = std::max(p.expert_imbalance, group->parallel.expert_imbalance);
+    p.pipeline = std::max(p.pipeline, group->parallel.pipeline);
+  }
   std::vector<std::string> said;
   if (p.attention_data > 1) {
     said.emplace_back(
@@ -330,18 +349,18 @@ std::vector<std::string> reuse_assumptions(const scenario::Scenario& scenario) {
 }
 
 std::string tiers_text(const serving::ServingConfig& c) {
-  const bool several = c.cluster.replicas > 1;
+  const bool several = c.cluster.replicas() > 1;
   const auto whose = [&](bool shared) -> std::string {
     if (!several) return "";
-    return shared ? fmt::format(" shared by {} replicas", whole(c.cluster.replicas)) : " a replica";
+    return shared ? fmt::format(" shared by {} replicas", whole(c.cluster.replicas())) : " a replica";
   };
   std::vector<std::string> tiers;
   if (c.placement->gpu_memory_bytes > 0) {
     tiers.push_back("GPU memory " + bytes(static_cast<double>(c.placement->gpu_memory_bytes)) + whose(false));
   }
-  if (c.cluster.host_memory_bytes > 0) {
-    const double share = static_cast<double>(c.cluster.host_memory_bytes);
-    const double all = c.cluster.host_shared ? share * static_cast<double>(c.cluster.replicas) : share;
+  if (c.cluster.groups.front().host_memory_bytes > 0) {
+    const double share = static_cast<double>(c.cluster.groups.front().host_memory_bytes);
+    const double all = c.cluster.host_shared ? share * static_cast<double>(c.cluster.replicas()) : share;
     tiers.push_back("host memory " + bytes(all) + whose(c.cluster.host_shared));
   }
   for (const serving::StorageTierConfig& tier : c.cluster.storage) {

@@ -10,6 +10,7 @@
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"
+#include "sim/serving/step_parts.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::results {
@@ -72,17 +73,17 @@ namespace {
 
 /// The shares of the predicted iteration that its part of attention over quantised KV may make it: of a run, by what
 /// its requests held and its mean iteration.
-ErrorInterval quantised_interval(const serving::ServingConfig& c, const serving::Measurements& m) {
-  const models::QuantisedKernel& kernel = *c.cluster.profile.quantised;
+ErrorInterval quantised_interval(const serving::ServingConfig& c, const serving::GroupConfig& group,
+                                 const serving::Measurements& m) {
+  const models::QuantisedKernel& kernel = *group.profile.quantised;
   const double iteration_s = m.iteration_s.mean();
-  const serving::KvGeometry geometry = serving::configured_geometry(c);
+  const serving::KvGeometry geometry = serving::configured_geometry(c, group);
   models::StepWork work;
   work.decode.query_tokens =
       static_cast<double>(m.drafting_request_iterations) / static_cast<double>(m.iteration_s.count());
   work.decode.quantised =
       (m.kv_reserved_mean_bytes - m.kv_streaming_mean_bytes) / (geometry.token_bytes() * geometry.compressed().ratio());
-  const models::StepTimer timer(c.cluster.gpu, serving::interconnect(c.cluster), c.cluster.profile, c.model,
-                                c.cluster.parallel);
+  const models::StepTimer timer = serving::step_timer(c, group, group.parallel);
   const double share = std::min(timer.quantised_s(work) / iteration_s, 1.0);
   return {1 - share * (1 - kernel.low), 1, 1 + share * (kernel.high - 1)};
 }
@@ -91,7 +92,8 @@ ErrorInterval quantised_interval(const serving::ServingConfig& c, const serving:
 
 std::string quantised_words(const scenario::Scenario& scenario, const serving::Measurements& m) {
   const serving::ServingConfig& c = scenario.serving;
-  const auto& kernel = c.cluster.profile.quantised;
+  const serving::GroupConfig& group = c.cluster.groups.back();  // of pools, the one that drafts
+  const auto& kernel = group.profile.quantised;
   const serving::DecodePolicy& decode = *serving::find_decode_policy(c.decode.policy);
   if (!kernel || !(kernel->low < kernel->high) || !(decode.reads_compressed || decode.low_bit_copy)) return {};
   const bool fit = kernel->layer_s.source.kind == schema::SourceKind::measurement;
@@ -101,7 +103,7 @@ std::string quantised_words(const scenario::Scenario& scenario, const serving::M
                   c.decode.compressor.name, figure(kernel->low), figure(kernel->high), fit ? "said" : "assumed");
   if (m.iteration_s.count() == 0 || m.drafting_request_iterations == 0) return words;
   return words + fmt::format(", which makes {}",
-                             interval_words(quantised_interval(c, m), "mean iteration, beside other errors"));
+                             interval_words(quantised_interval(c, group, m), "mean iteration, beside other errors"));
 }
 
 std::vector<std::string> how_sure(const scenario::Scenario& scenario) {

@@ -33,11 +33,12 @@ std::int64_t context_of(const scenario::Scenario& scenario, const StepQuestion& 
 /// One request's share of what the step does.
 models::StepWork one_request(const serving::ServingConfig& config, const serving::DecodePolicy& decode,
                              std::int64_t context) {
-  const serving::KvGeometry geometry = serving::configured_geometry(config);
+  const serving::KvGeometry geometry = serving::configured_geometry(config, config.cluster.uniform());
   models::StepWork work;
   if (decode.reads_compressed) {
     const models::CompressorSpec& compressor = serving::own_drafts(config.decode).compressor;
-    serving::add_draft(work, geometry, context, 0, 0, serving::attention_time_factor(config, compressor));
+    serving::add_draft(work, geometry, context, 0, 0,
+                       serving::attention_time_factor(config, config.cluster.uniform(), compressor));
   } else {
     serving::add_decode(work, geometry, context);
   }
@@ -46,7 +47,7 @@ models::StepWork one_request(const serving::ServingConfig& config, const serving
 
 std::int64_t requests_that_fit(const serving::ServingConfig& config, const serving::KvGeometry& geometry,
                                std::int64_t context) {
-  const serving::KvCapacity capacity = serving::kv_capacity(config);
+  const serving::KvCapacity capacity = serving::kv_capacity(config, config.cluster.uniform());
   if (config.model.grows_evenly()) return capacity.tokens / context;
   return capacity.bytes / geometry.full_reservation(context);
 }
@@ -149,7 +150,7 @@ StepReport step_report(const scenario::Scenario& scenario, const StepQuestion& q
         "`kvsim plan` takes them apart",
         c.decode.policy));
   }
-  const serving::KvGeometry geometry = serving::configured_geometry(c);
+  const serving::KvGeometry geometry = serving::configured_geometry(c, c.cluster.uniform());
   const std::int64_t context = context_of(scenario, question);
   const std::int64_t fit = std::max<std::int64_t>(1, requests_that_fit(c, geometry, context));
   const std::int64_t batch = question.batch.value_or(std::min(c.schedule.max_requests, fit));
@@ -163,7 +164,7 @@ StepReport step_report(const scenario::Scenario& scenario, const StepQuestion& q
   }
   if (question.chunk > 0) serving::add_chunk(work, geometry, 0, question.chunk, false);
 
-  const serving::ClusterConfig& machine = c.cluster;
+  const serving::GroupConfig& machine = c.cluster.uniform();
   StepReport report;
   report.model = c.model.name;
   report.gpu = machine.gpu.name;
@@ -173,11 +174,10 @@ StepReport step_report(const scenario::Scenario& scenario, const StepQuestion& q
   report.context = context;
   report.verifying = question.verifying;
   report.chunk = question.chunk;
-  report.operators = models::step_operators(machine.gpu, serving::interconnect(machine), machine.profile, c.model,
-                                            machine.parallel, work);
+  report.operators = models::step_operators(machine.gpu, serving::interconnect(c.cluster, machine), machine.profile,
+                                            c.model, machine.parallel, work);
   for (const StepOperator& o : report.operators) report.seconds += o.seconds;
-  const models::StepTimer timer(machine.gpu, serving::interconnect(machine), machine.profile, c.model,
-                                machine.parallel);
+  const models::StepTimer timer = serving::step_timer(c, machine, machine.parallel);
   report.fallbacks = timer.fallbacks();
   report.bound_by = serving::bottleneck(models::StepAccounts(timer).of(work));
   report.launched_for_size = timer.launched_for_size(work);

@@ -228,14 +228,14 @@ double composed_speedup(const Question& q) {
   if (x < 0 || d_e < 1) throw ExpressionError("composed_speedup(): expected x >= 0 and d_e >= 1");
   const planner::ScenarioCosts costs(s, planner::kNoRefinements);
   const models::LlmSpec& network = decode.drafter->spec.network;
-  const double gpus = static_cast<double>(s.serving.cluster.parallel.gpus());
+  const double gpus = static_cast<double>(s.serving.cluster.uniform().parallel.gpus());
   const auto bytes = [](double value) { return std::llround(value); };
   planner::SymbolsProblem problem;
   problem.symbols.M = s.serving.model.weight_bytes();
   problem.symbols.KV = bytes(costs.kv_bytes());
   problem.symbols.HBM = problem.symbols.M + bytes(costs.room_bytes());
-  problem.symbols.BW_hbm = gpus * s.serving.cluster.gpu.memory_bytes_per_s.value;
-  problem.symbols.BW_link = gpus * s.serving.cluster.host_link.read_bytes_per_s.value;
+  problem.symbols.BW_hbm = gpus * s.serving.cluster.uniform().gpu.memory_bytes_per_s.value;
+  problem.symbols.BW_link = gpus * s.serving.cluster.uniform().host_link.read_bytes_per_s.value;
   problem.model = planner::TransferModel::published;
   problem.least_draft_length = problem.most_draft_length = x;
   problem.keep_ratios = {q.number(1)};

@@ -26,10 +26,10 @@ std::int64_t chunk_tokens(std::int64_t block) {
 
 std::string write_lmcache(const scenario::Scenario& s, const ExportedPlan& plan) {
   const serving::ServingConfig& c = s.serving;
-  const auto gpus = static_cast<double>(c.cluster.parallel.tensor);
+  const auto gpus = static_cast<double>(c.cluster.uniform().parallel.tensor);
   const bool host = uses_host_memory(s, plan);
   const double size =
-      std::floor(static_cast<double>(c.cluster.host_memory_bytes) / gpus / kGiB * kSizeSteps) / kSizeSteps;
+      std::floor(static_cast<double>(c.cluster.uniform().host_memory_bytes) / gpus / kGiB * kSizeSteps) / kSizeSteps;
   std::string text = heading(s, plan, "LMCache", kCheckedLmcache) + "#\n" + left_out(s, plan);
   if (!host) text += comment("The plan keeps no KV in host memory: this file switches that off.");
   text += "\n";
@@ -39,7 +39,7 @@ std::string write_lmcache(const scenario::Scenario& s, const ExportedPlan& plan)
   if (host) {
     text += setting(fmt::format("scenario: cluster.host.memory, in GiB and rounded down; each of the {} worker "
                                 "processes of a replica has a pool of this size",
-                                c.cluster.parallel.tensor),
+                                c.cluster.uniform().parallel.tensor),
                     fmt::format("max_local_cpu_size: {:.1f}", size));
     text += setting(plan.point.x > 0 ? "plan: generated tokens go to host memory too"
                                      : "plan: prompts alone are kept in host memory",

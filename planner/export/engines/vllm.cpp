@@ -72,7 +72,7 @@ void add_requests(Arguments& args, const ExportedPlan& plan) {
 }
 
 void add_lengths(Arguments& args, const scenario::Scenario& s) {
-  const std::int64_t fits = serving::kv_capacity(s.serving).context_tokens;
+  const std::int64_t fits = serving::kv_capacity(s.serving, s.serving.cluster.uniform()).context_tokens;
   const std::int64_t wanted = longest_request(s);
   const std::int64_t length = std::max<std::int64_t>(1, std::min(wanted, fits));
   args.add(fmt::format("--max-model-len {}", length),
@@ -103,9 +103,9 @@ void add_kv(Arguments& args, const scenario::Scenario& s, const ExportedPlan& pl
 std::string write_vllm(const scenario::Scenario& s, const ExportedPlan& plan) {
   const serving::ServingConfig& c = s.serving;
   Arguments args;
-  args.add(fmt::format("--tensor-parallel-size {}", c.cluster.parallel.tensor),
+  args.add(fmt::format("--tensor-parallel-size {}", c.cluster.uniform().parallel.tensor),
            "scenario: cluster.gpu.tensor_parallel");
-  args.add(fmt::format("--gpu-memory-utilization {:g}", utilisation(c.cluster.memory_fraction)),
+  args.add(fmt::format("--gpu-memory-utilization {:g}", utilisation(c.cluster.uniform().memory_fraction)),
            "scenario: cluster.gpu.memory_fraction, rounded down");
   add_requests(args, plan);
   add_lengths(args, s);

@@ -93,6 +93,7 @@ class DraftLengthPolicy {
 /// What a policy is made of; all of it outlives it.
 struct DraftLengthParts {
   const ServingConfig& config;
+  const GroupConfig& group;  ///< that drafts
   const DecodePolicy& decode;
   const KvGeometry& geometry;
   const models::StepTimer& timer;

@@ -61,9 +61,9 @@ models::KernelProfile without_iteration_overhead(models::KernelProfile profile) 
   return profile;
 }
 
-double pass_overhead_s(const models::DrafterSpec& drafter, const ServingConfig& config) {
+double pass_overhead_s(const models::DrafterSpec& drafter, const ServingConfig& config, const GroupConfig& group) {
   if (drafter.says_pass_overhead()) return drafter.pass_overhead_s.value;
-  const auto& drafts = config.cluster.profile.drafts;
+  const auto& drafts = group.profile.drafts;
   return drafts ? drafts->pass_overhead_s(drafter.network.vocabulary, config.model.vocabulary) : 0;
 }
 
@@ -76,15 +76,15 @@ models::AcceptanceModel law(const ServingConfig& config, const DecodePolicy& dec
 
 }  // namespace
 
-Drafting::Drafting(const ServingConfig& config, const DecodePolicy& decode)
+Drafting::Drafting(const ServingConfig& config, const GroupConfig& group, const DecodePolicy& decode)
     : most_(most_proposed(config.decode, decode)), acceptance_(law(config, decode, most_)) {
   if (most_ == 0) return;
   const models::DrafterSpec& drafter = config.decode.drafter->spec;
-  timer_ = std::make_shared<const models::StepTimer>(config.cluster.gpu, interconnect(config.cluster),
-                                                     without_iteration_overhead(config.cluster.profile),
-                                                     drafter.network, config.cluster.parallel.tensor);
+  timer_ = std::make_shared<const models::StepTimer>(group.gpu, interconnect(config.cluster, group),
+                                                     without_iteration_overhead(group.profile), drafter.network,
+                                                     group.parallel.tensor);
   window_ = drafter.network.max_context;
-  pass_overhead_s_ = pass_overhead_s(drafter, config);
+  pass_overhead_s_ = pass_overhead_s(drafter, config, group);
   token_bytes_ = static_cast<double>(drafter.network.kv_bytes_per_token());
   block_ = drafter.block;
   branches_ = config.decode.drafter->tree ? static_cast<double>(config.decode.drafter->tree->top_k) : 1.0;

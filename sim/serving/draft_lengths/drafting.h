@@ -28,11 +28,11 @@ void draw_acceptance(Request& request, const models::AcceptanceModel& acceptance
 void draw_drafter_acceptance(Request& request, const models::AcceptanceModel& acceptance, std::uint64_t seed,
                              std::uint64_t id);
 
-/// A drafter beside one group's steps. Copies share its timer, which takes milliseconds to make.
+/// A drafter beside the steps of an instance of one group. Copies share its timer, which takes milliseconds to make.
 class Drafting {
  public:
   /// `config` outlives this. Without effect where the policy has no drafter.
-  Drafting(const ServingConfig& config, const DecodePolicy& decode);
+  Drafting(const ServingConfig& config, const GroupConfig& group, const DecodePolicy& decode);
 
   /// Most tokens proposed for a request before a step; 0: there is no drafter.
   [[nodiscard]] std::int64_t most() const { return most_; }
@@ -68,7 +68,7 @@ class Drafting {
 
   std::int64_t most_ = 0;
   models::AcceptanceModel acceptance_;
-  std::shared_ptr<const models::StepTimer> timer_;  // of all groups; null: there is none
+  std::shared_ptr<const models::StepTimer> timer_;  // of all copies; null: there is none
   std::int64_t window_ = 0;
   double pass_overhead_s_ = 0;
   double token_bytes_ = 0;  // KV of one token, one copy

@@ -37,7 +37,7 @@ struct RoundRate {
 /// B (x + 1) query tokens or, if that takes longer, what it fetches.
 /// Prompts that are prefilled or loaded meanwhile, and what is written back, are left out. Precondition:
 /// decode.drafts(); config.decode is own_drafts() of the scenario's.
-[[nodiscard]] RoundRate predict_round(const ServingConfig& config, const DecodePolicy& decode,
+[[nodiscard]] RoundRate predict_round(const ServingConfig& config, const GroupConfig& group, const DecodePolicy& decode,
                                       const KvGeometry& geometry, const models::StepTimer& timer,
                                       const Drafting& drafting, const RoundBatch& batch);
 

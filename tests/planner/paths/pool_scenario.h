@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tests/support/small_scenario.h"
@@ -16,12 +17,15 @@ inline scenario::Scenario pool_scenario(const std::vector<std::string>& override
       "acceptance: {model: constant, agreement: 0.95}}"};
   sets.insert(sets.end(), overrides.begin(), overrides.end());
   scenario::Scenario s = small_scenario(sets);
-  serving::PoolsConfig pools;
-  pools.local.nodes = 1;
-  pools.local.link.read_bytes_per_s.value = 40e9;
-  pools.remote.nodes = 3;
-  pools.remote.link.read_bytes_per_s.value = 2e9;
-  s.serving.cluster.pools = pools;
+  auto& groups = s.serving.cluster.groups;
+  groups.push_back(groups.front());
+  for (auto [name, nodes, read] : {std::tuple{"local", 1, 40e9}, std::tuple{"remote", 3, 2e9}}) {
+    serving::GroupConfig& group = name == std::string("local") ? groups.front() : groups.back();
+    group.name = name;
+    group.count = nodes;
+    group.storage_link.read_bytes_per_s.value = read;
+  }
+  s.serving.cluster.pools.emplace();
   return s;
 }
 

@@ -33,7 +33,7 @@ TEST(PathProblemOfScenario, CountsBytesAndSlotsInWholeBlocks) {
   EXPECT_EQ(p.pools.remote, 3);
   // 16,200 tokens: 1013 blocks, of the whole blocks that half of 80 GB less the weights leaves.
   EXPECT_DOUBLE_EQ(p.symbols.KV, 1013 * kBlock);
-  const auto capacity = static_cast<double>(serving::kv_capacity(s.serving).bytes);
+  const auto capacity = static_cast<double>(serving::kv_capacity(s.serving, s.serving.cluster.groups.front()).bytes);
   EXPECT_DOUBLE_EQ(p.steps->slots.local, std::floor(capacity / (1013 * kBlock)));
   EXPECT_GE(p.steps->slots.local, 5);
   // Drafts of 21 more tokens: 16,221, 1014 blocks; quantised KV resides in full.
@@ -44,8 +44,8 @@ TEST(PathProblemOfScenario, CountsBytesAndSlotsInWholeBlocks) {
 
 TEST(PathProblemOfScenario, LoadsPromptsOverItsLinks) {
   scenario::Scenario s = pool_scenario();
-  s.serving.cluster.pools->remote.link.latency_s.value = 0.02;
-  s.serving.cluster.pools->remote.link.setup_s.value = 0.001;
+  s.serving.cluster.groups.back().storage_link.latency_s.value = 0.02;
+  s.serving.cluster.groups.back().storage_link.setup_s.value = 0.001;
   s.serving.cluster.pools->message_latency_s = 0.003;
   const StepCosts c = costs(s);
   EXPECT_DOUBLE_EQ(c.local_full.link_s, 16000 * kToken / 40e9);
@@ -76,7 +76,7 @@ TEST(PathProblemOfScenario, DrawsStepsThroughTheTimesOfItsMachine) {
   const serving::ServingConfig& config = s.serving;
   const serving::KvGeometry geometry(config.model, 1, {config.model, config.decode.compressor, 1},
                                      config.schedule.block_tokens);
-  const NodeSteps steps(config, geometry, traffic_of(s));
+  const NodeSteps steps(config, config.cluster.groups.front(), geometry, traffic_of(s));
   const StepCosts c = costs(s), alone = costs(s, StepsOf::one_request);
   for (const double batch : {1.0, 3.0, c.slots.local}) {
     EXPECT_NEAR(c.local.at(batch), steps.seconds(batch, 0, 0), 0.03 * steps.seconds(batch, 0, 0)) << batch;
@@ -89,13 +89,13 @@ TEST(PathProblemOfScenario, DrawsStepsThroughTheTimesOfItsMachine) {
 
 TEST(PathProblemOfScenario, WhatLinksShareIsFewerLinks) {
   scenario::Scenario s = pool_scenario();
-  s.serving.cluster.pools->remote.shared_bytes_per_s = 3e9;
+  s.serving.cluster.groups.back().shared_bytes_per_s = 3e9;
   EXPECT_DOUBLE_EQ(costs(s).links.remote, 1.5);
   EXPECT_DOUBLE_EQ(path_problem(s).symbols.BW_l, 2e9);
-  s.serving.cluster.pools->remote.shared_bytes_per_s = 1e9;  // less than one link
+  s.serving.cluster.groups.back().shared_bytes_per_s = 1e9;  // less than one link
   EXPECT_DOUBLE_EQ(costs(s).links.remote, 1);
   EXPECT_DOUBLE_EQ(path_problem(s).symbols.BW_l, 1e9);
-  s.serving.cluster.pools->remote.shared_bytes_per_s = 100e9;
+  s.serving.cluster.groups.back().shared_bytes_per_s = 100e9;
   EXPECT_DOUBLE_EQ(costs(s).links.remote, 3);
 }
 
@@ -116,7 +116,7 @@ TEST(PathProblemOfScenario, MaxRequestsAreSlots) {
 TEST(PathProblemOfScenario, AllowsThePathsThatItsNodesCanTake) {
   scenario::Scenario s = pool_scenario();
   EXPECT_EQ(path_problem(s).paths.size(), kPaths);
-  s.serving.cluster.pools->local.nodes = 0;
+  s.serving.cluster.groups.front().count = 0;
   EXPECT_EQ(path_problem(s).paths, std::vector<Path>{Path::B2});
   s = pool_scenario();
   s.serving.decode.policy = "full_kv";

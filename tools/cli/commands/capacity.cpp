@@ -157,17 +157,17 @@ void remark_on_searched(scenario::Scenario& scenario, planner::capacity::Capacit
   std::vector<scenario::Scenario*> all;
   for (scenario::Scenario& one : searched) {
     serving::ClusterConfig& cluster = one.serving.cluster;
-    if (request.rate) cluster.replicas = std::max<std::int64_t>(2, cluster.replicas);
+    if (request.rate) cluster.groups.front().count = std::max<std::int64_t>(2, cluster.replicas());
     for (const planner::capacity::MachineRequest& machine : request.machines) {
-      cluster.parallel.tensor =
-          std::max({std::int64_t{2}, cluster.parallel.tensor, machine.tensor_parallel.value_or(2)});
+      cluster.groups.front().parallel.tensor =
+          std::max({std::int64_t{2}, cluster.groups.front().parallel.tensor, machine.tensor_parallel.value_or(2)});
     }
     all.push_back(&one);
   }
   remark_on_keys(all);
   planner::refuse_unread_by("capacity", scenario);
   if (!scenario.serving.placement) planner::refuse_unread_by("capacity without placement", scenario);
-  const std::string& own = scenario.serving.cluster.gpu.name;
+  const std::string& own = scenario.serving.cluster.uniform().gpu.name;
   const auto is_own = [&own](const planner::capacity::MachineRequest& machine) { return machine.gpu == own; };
   if (!request.machines.empty() && std::none_of(request.machines.begin(), request.machines.end(), is_own)) {
     planner::refuse_unread_by("capacity --machines of others", scenario);

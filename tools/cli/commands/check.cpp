@@ -87,20 +87,23 @@ void add_lines(const std::string& path, const ConfigNode& node, std::vector<std:
 }
 
 std::string heading(const Options& options, const scenario::Scenario& scenario) {
-  const serving::KvCapacity k = serving::kv_capacity(scenario.serving);
+  const serving::ClusterConfig& cluster = scenario.serving.cluster;
+  const std::vector<const serving::GroupConfig*> kinds = serving::kinds(cluster);
   std::string setup = results::setup_line(scenario);
   std::replace(setup.begin(), setup.end(), '\n', ' ');
   // Comments, so that the whole is a scenario again.
-  std::string text = fmt::format(
-      "# OK: {}\n"
-      "# {}\n"
-      "# KV capacity of a {}: {} tokens in {} blocks of {} ({} bytes), beside {} bytes of weights\n"
-      "# Maximum concurrency for {} tokens per request: {:.2f}x; decided by {}\n",
-      options.scenario, setup, results::group_word(scenario.serving.cluster), k.tokens, k.blocks, k.block_tokens,
-      k.bytes, k.weights_bytes, k.longest, k.concurrency, k.decided_by);
-  if (serving::find_decode_policy(scenario.serving.decode.policy)->holds_part()) {
-    text += fmt::format("# As decode policy {} holds KV: {:.0f} tokens, {:.2f}x\n", scenario.serving.decode.policy,
-                        k.stored_concurrency * static_cast<double>(k.longest), k.stored_concurrency);
+  std::string text = fmt::format("# OK: {}\n# {}\n", options.scenario, setup);
+  for (const serving::GroupConfig* group : kinds) {
+    const serving::KvCapacity k = serving::kv_capacity(scenario.serving, *group);
+    text += fmt::format(
+        "# KV capacity of a {}{}: {} tokens in {} blocks of {} ({} bytes), beside {} bytes of weights\n"
+        "# Maximum concurrency for {} tokens per request: {:.2f}x; decided by {}\n",
+        kinds.size() > 1 ? group->name + " " : "", results::group_word(cluster), k.tokens, k.blocks, k.block_tokens,
+        k.bytes, k.weights_bytes, k.longest, k.concurrency, k.decided_by);
+    if (serving::find_decode_policy(scenario.serving.decode.policy)->holds_part()) {
+      text += fmt::format("# As decode policy {} holds KV: {:.0f} tokens, {:.2f}x\n", scenario.serving.decode.policy,
+                          k.stored_concurrency * static_cast<double>(k.longest), k.stored_concurrency);
+    }
   }
   if (scenario.serving.placement) {
     text += fmt::format("# Prompts are stored in {}\n", results::tiers_text(scenario.serving));

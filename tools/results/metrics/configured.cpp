@@ -8,14 +8,15 @@
 namespace kvsim::results {
 namespace {
 
-Json pool_configuration(const serving::InstancePool& pool) {
+Json pool_configuration(const serving::InstancePool& pool, bool names_gpu) {
   Json outages = Json::array();
-  for (const transport::Outage& o : pool.outages) {
+  for (const transport::Outage& o : pool.group.outages) {
     outages.push_back({{"at_s", o.at_s}, {"lasting_s", o.lasting_s}, {"bandwidth", o.bandwidth_fraction}});
   }
-  Json out = {{"nodes", pool.count}};
-  if (pool.count > 0) out["link"] = pool.link.spec.name;
-  if (pool.shared_bytes_per_s) out["shared_bytes_per_s"] = *pool.shared_bytes_per_s;
+  Json out = {{"nodes", pool.group.count}};
+  if (pool.group.count > 0) out["link"] = pool.link.spec.name;
+  if (pool.group.shared_bytes_per_s) out["shared_bytes_per_s"] = *pool.group.shared_bytes_per_s;
+  if (names_gpu) out["gpu"] = pool.group.gpu.name;
   out["outages"] = std::move(outages);
   return out;
 }
@@ -61,7 +62,8 @@ Figure policies(const View& v) {
 Figure pools_configuration(const View& v) {
   const serving::Topology topology = v.config().cluster.topology();
   Json out = Json::object();
-  for (const serving::InstancePool& pool : topology.instances) out[std::string(pool.name)] = pool_configuration(pool);
+  const bool several = serving::kinds(v.config().cluster).size() > 1;
+  for (const serving::InstancePool& pool : topology.instances) out[pool.group.name] = pool_configuration(pool, several);
   Json& storage = out["storage"] = Json::object();
   if (topology.memory.capacity_bytes) storage["capacity_bytes"] = *topology.memory.capacity_bytes;
   if (topology.memory.read_bytes_per_s) storage["read_bytes_per_s"] = *topology.memory.read_bytes_per_s;

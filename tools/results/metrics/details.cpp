@@ -25,13 +25,22 @@ auto detail(T Measurements::*member) {
   return [member](const View& v) { return count(v.measured().*member); };
 }
 
+/// A figure of the KV that an instance holds, where all hold the same.
+template <class Of>
+Figure of_all(const View& v, const Of& of) {
+  const std::vector<const serving::GroupConfig*> kinds = serving::kinds(v.config().cluster);
+  if (kinds.size() > 1) return missing("pools differ: pools.*.kv_capacity_bytes has each");
+  return of(capacity_of(v.outcome, *kinds.front()));
+}
+
 template <class T>
 auto kv_room(T serving::KvCapacity::*member) {
-  return [member](const View& v) { return count(v.outcome.result.capacity.*member); };
+  return [member](const View& v) { return of_all(v, [&](const auto& capacity) { return count(capacity.*member); }); };
 }
 
 serving::MemorySplit memory(const View& v) {
-  return serving::memory_split(v.config(), serving::configured_geometry(v.config()));
+  return serving::memory_split(v.config(), v.config().cluster.uniform(),
+                               serving::configured_geometry(v.config(), v.config().cluster.uniform()));
 }
 
 auto memory_part(std::int64_t serving::MemorySplit::*part) {
@@ -46,11 +55,15 @@ auto over_time(Value value) {
 
 /// An upper bound: what is not known is how much less a GPU draws than its board may.
 Figure energy(const View& v) {
-  const serving::ClusterConfig& c = v.config().cluster;
-  if (c.gpu.board_power_w.value <= 0) return missing("GPU " + c.gpu.name + " has no board_power");
-  const auto gpus = static_cast<double>(serving::gpus_per_group(c));  // capacity_s counts every replica or node
-  return ratio(c.gpu.board_power_w.value * gpus * v.measured().capacity_s,
-               static_cast<double>(v.measured().output_tokens), "no output token in the measured time");
+  const std::vector<const serving::GroupConfig*> kinds = serving::kinds(v.config().cluster);
+  double joules = 0;
+  for (const serving::GroupConfig* group : kinds) {
+    if (group->gpu.board_power_w.value <= 0) return missing("GPU " + group->gpu.name + " has no board_power");
+    const double instances_s =
+        kinds.size() > 1 ? v.measured().pools.at(group->name).capacity_s : v.measured().capacity_s;  // of all of them
+    joules += group->gpu.board_power_w.value * static_cast<double>(group->gpus()) * instances_s;
+  }
+  return ratio(joules, static_cast<double>(v.measured().output_tokens), "no output token in the measured time");
 }
 
 /// Percents, and the tail.
@@ -152,38 +165,39 @@ Metrics detail_metrics() {
                 [](const View&) { return Figure{"checked"}; }}};
   append(rows, when(kPools, {{"details.pools", kObject, kNeither, "pools, links and dispatch, as configured",
                               pools_configuration}}));
-  append(rows,
-         {{"details.kv_capacity.per", kText, kNeither, "whose memory the figures beside it are of",
-           [](const View& v) { return Figure{group_word(v.config().cluster)}; }},
-          {"details.kv_capacity.bytes", kBytes, kNeither, "KV memory of a replica or node",
-           kv_room(&serving::KvCapacity::bytes)},
-          {"details.kv_capacity.tokens", kTokens, kNeither,
-           "tokens whose full KV fits into GPU memory, as engines state them: where layers have windows, concurrency x "
-           "longest_tokens; where they have states, of one group of layers",
-           kv_room(&serving::KvCapacity::tokens)},
-          {"details.kv_capacity.context_tokens", kTokens, kNeither,
-           "tokens of the longest single context whose full KV fits, at most the model's",
-           kv_room(&serving::KvCapacity::context_tokens)},
-          {"details.kv_capacity.longest_tokens", kTokens, kNeither, "the longest request that the model allows",
-           kv_room(&serving::KvCapacity::longest)},
-          {"details.kv_capacity.concurrency", kPlain, kNeither,
-           "requests of longest_tokens whose full KV fits, as engines state it (maximum concurrency): windows hold "
-           "what an "
-           "iteration may write beside them",
-           [](const View& v) { return number(v.outcome.result.capacity.concurrency, kNoTime); }},
-          {"details.kv_capacity.stored_concurrency", kPlain, kNeither,
-           "requests of longest_tokens that fit as the decode policy holds their KV (compressed)",
-           [](const View& v) { return number(v.outcome.result.capacity.stored_concurrency, kNoTime); }},
-          {"details.kv_capacity.decided_by", kText, kNeither,
-           "what decides the bytes: cluster.gpu.kv_tokens, kv_blocks or kv_bytes, activations, a profile, an engine's "
-           "memory",
-           [](const View& v) { return Figure{v.outcome.result.capacity.decided_by}; }},
-          {"details.kv_capacity.blocks", kCount, kNeither, "blocks of KV that fit into GPU memory",
-           kv_room(&serving::KvCapacity::blocks)},
-          {"details.kv_capacity.block_tokens", kTokens, kNeither, "tokens of a block of KV",
-           kv_room(&serving::KvCapacity::block_tokens)},
-          {"details.kv_capacity.weights_bytes", kBytes, kNeither, "weights of the model, of a replica or node",
-           kv_room(&serving::KvCapacity::weights_bytes)}});
+  append(
+      rows,
+      {{"details.kv_capacity.per", kText, kNeither, "whose memory the figures beside it are of",
+        [](const View& v) { return Figure{group_word(v.config().cluster)}; }},
+       {"details.kv_capacity.bytes", kBytes, kNeither, "KV memory of a replica or node",
+        kv_room(&serving::KvCapacity::bytes)},
+       {"details.kv_capacity.tokens", kTokens, kNeither,
+        "tokens whose full KV fits into GPU memory, as engines state them: where layers have windows, concurrency x "
+        "longest_tokens; where they have states, of one group of layers",
+        kv_room(&serving::KvCapacity::tokens)},
+       {"details.kv_capacity.context_tokens", kTokens, kNeither,
+        "tokens of the longest single context whose full KV fits, at most the model's",
+        kv_room(&serving::KvCapacity::context_tokens)},
+       {"details.kv_capacity.longest_tokens", kTokens, kNeither, "the longest request that the model allows",
+        kv_room(&serving::KvCapacity::longest)},
+       {"details.kv_capacity.concurrency", kPlain, kNeither,
+        "requests of longest_tokens whose full KV fits, as engines state it (maximum concurrency): windows hold "
+        "what an "
+        "iteration may write beside them",
+        [](const View& v) { return of_all(v, [](const auto& c) { return number(c.concurrency, kNoTime); }); }},
+       {"details.kv_capacity.stored_concurrency", kPlain, kNeither,
+        "requests of longest_tokens that fit as the decode policy holds their KV (compressed)",
+        [](const View& v) { return of_all(v, [](const auto& c) { return number(c.stored_concurrency, kNoTime); }); }},
+       {"details.kv_capacity.decided_by", kText, kNeither,
+        "what decides the bytes: cluster.gpu.kv_tokens, kv_blocks or kv_bytes, activations, a profile, an engine's "
+        "memory",
+        [](const View& v) { return of_all(v, [](const auto& c) { return Figure{c.decided_by}; }); }},
+       {"details.kv_capacity.blocks", kCount, kNeither, "blocks of KV that fit into GPU memory",
+        kv_room(&serving::KvCapacity::blocks)},
+       {"details.kv_capacity.block_tokens", kTokens, kNeither, "tokens of a block of KV",
+        kv_room(&serving::KvCapacity::block_tokens)},
+       {"details.kv_capacity.weights_bytes", kBytes, kNeither, "weights of the model, of a replica or node",
+        kv_room(&serving::KvCapacity::weights_bytes)}});
   append(rows, memory_metrics());
   append(
       rows,

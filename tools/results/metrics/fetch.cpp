@@ -50,7 +50,8 @@ class Means {
       : config(view.config()),
         decode(policy_in(config)),
         measured(view.measured().fetch),
-        geometry(serving::configured_geometry(config)) {
+        group(*serving::kinds(config.cluster).front()),
+        geometry(serving::configured_geometry(config, group)) {
     const auto requests = static_cast<double>(measured.request_steps);
     const std::size_t steps = view.measured().iteration_s.count();
     if (requests <= 0 || steps == 0) return;  // some may have begun a step that did not end
@@ -61,14 +62,14 @@ class Means {
   const serving::ServingConfig& config;
   const serving::DecodePolicy& decode;
   const FetchMeasurement& measured;
+  const serving::GroupConfig& group;  ///< between pools, the local one where it has nodes
   serving::KvGeometry geometry;
   double batch = kNone;
   std::int64_t context = 0;  ///< 0: no step that decodes has ended
 
   /// Of a context that is long enough to choose from.
   [[nodiscard]] models::LayerFetch rows() const {
-    return models::layer_fetch(config.decode.prefetch, config.model, config.cluster.parallel.tensor,
-                               config.model.max_context);
+    return models::layer_fetch(config.decode.prefetch, config.model, group.parallel.tensor, config.model.max_context);
   }
   /// Between pools, of the local one where it has nodes.
   [[nodiscard]] const models::LinkSpec& link() const { return serving::kv_links(config).front().spec; }
@@ -77,17 +78,18 @@ class Means {
   }
   /// What one more query token a request costs on this machine at the mean batch.
   [[nodiscard]] double two_token_cost() const {
-    return models::two_token_cost(planner::step_timer(config), two_tokens(), std::max(batch, 1.0));
+    return models::two_token_cost(serving::step_timer(config, group, group.parallel.tensor), two_tokens(),
+                                  std::max(batch, 1.0));
   }
   [[nodiscard]] models::TwoTokenBatches two_token_batches() const {
-    return models::two_token_batches(planner::step_timer(config), two_tokens(), planner::kLargestBatch,
-                                     planner::kFreeShare);
+    return models::two_token_batches(serving::step_timer(config, group, group.parallel.tensor), two_tokens(),
+                                     planner::kLargestBatch, planner::kFreeShare);
   }
 
  private:
   [[nodiscard]] models::TwoTokenWork two_tokens() const {
     models::StepWork work;
-    serving::add_low_bit_decode(work, geometry, context, 0, 1, serving::low_bit_time_factor(config));
+    serving::add_low_bit_decode(work, geometry, context, 0, 1, serving::low_bit_time_factor(config, group));
     return {work.decode.kv_bytes, static_cast<double>(context)};
   }
 };

@@ -35,11 +35,14 @@ const Condition kFoundBlocks{
 const Names kPathNames{"path", [](const Outcome&) { return paths_of_pools(); },
                        [](const scenario::Scenario&) { return paths_of_pools(); }};
 
+const serving::GroupConfig& group(const View& v) {
+  const auto& groups = v.config().cluster.groups;
+  return *std::find_if(groups.begin(), groups.end(),
+                       [&v](const serving::GroupConfig& group) { return group.name == v.name; });
+}
+
 std::int64_t nodes(const View& v) {
-  const serving::Topology topology = v.config().cluster.topology();
-  return std::find_if(topology.instances.begin(), topology.instances.end(),
-                      [&v](const serving::InstancePool& pool) { return pool.name == v.name; })
-      ->count;
+  return group(v).count;
 }
 
 PoolMeasurement pool(const View& v) {
@@ -95,7 +98,7 @@ Metrics pools_metrics() {
       {{"pools.*.nodes", kCount, kNeither, "tensor-parallel groups of the pool",
         [](const View& v) { return count(nodes(v)); }},
        {"pools.*.gpus", kCount, kNeither, "GPUs of all nodes of the pool",
-        [](const View& v) { return count(nodes(v) * v.config().cluster.parallel.tensor); }},
+        [](const View& v) { return count(nodes(v) * group(v).parallel.tensor); }},
        {"pools.*.busy_fraction", kShare, kHigher, "share of the nodes' time with a forward pass under way",
         [](const View& v) { return of_nodes(v, ratio(pool(v).busy_s, pool(v).capacity_s, kNoTime)); }},
        {"pools.*.iterations", kCount, kNeither, "forward passes of the pool's nodes",
@@ -115,7 +118,7 @@ Metrics pools_metrics() {
        {"pools.*.kv_reserved_peak_bytes", kBytes, kLower, "KV memory reserved on the fullest node, at most",
         [](const View& v) { return of_nodes(v, count(pool(v).reserved_peak_bytes)); }},
        {"pools.*.kv_capacity_bytes", kBytes, kNeither, "KV memory of a node of the pool",
-        [](const View& v) { return of_nodes(v, count(v.outcome.result.capacity.bytes)); }}});
+        [](const View& v) { return of_nodes(v, count(capacity_of(v.outcome, group(v)).bytes)); }}});
   append(
       rows,
       for_each(kPathNames,

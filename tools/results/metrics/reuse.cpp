@@ -93,7 +93,7 @@ Metrics reuse_metrics() {
              a_prompt(&R::selections_longer)},
             {"reuse.scorer_busy_fraction", kShare, kHigher, "share of the time of GPUs that only score",
              [](const View& v) {
-               const auto scorers = static_cast<double>(v.config().cluster.scorer_gpus);
+               const auto scorers = static_cast<double>(v.config().cluster.uniform().scorer_gpus);
                return ratio(v.measured().reuse.scorers_busy_s, v.measured().capacity_s * scorers, "no GPU only scores");
              }}}));
   append(rows,

@@ -108,9 +108,9 @@ std::vector<std::string> possible_links(const scenario::Scenario& scenario) {
   const serving::Topology topology = c.cluster.topology();
   std::vector<std::string> names;
   for (const serving::InstancePool& pool : topology.instances) {
-    if (pool.count == 0) continue;
-    names.push_back(fmt::format("{}_to_{}", topology.memory.name, pool.name));
-    names.push_back(fmt::format("{}_to_{}", pool.name, topology.memory.name));
+    if (pool.group.count == 0) continue;
+    names.push_back(fmt::format("{}_to_{}", topology.memory.name, pool.group.name));
+    names.push_back(fmt::format("{}_to_{}", pool.group.name, topology.memory.name));
   }
   if (!c.placement) return names;
   for (const cache::StoreTier& tier : cache::store_config(c).tiers) {

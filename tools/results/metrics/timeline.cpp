@@ -42,7 +42,7 @@ auto gpu_share(const serving::TimePartName& part) {
   return [&part](const View& v) {
     std::vector<double> sums_s;
     for (const LoadSample& sample : timeline(v).samples) sums_s.push_back(part.seconds(sample.gpu));
-    const auto groups = static_cast<double>(serving::groups(v.config().cluster));
+    const auto groups = static_cast<double>(serving::instances(v.config().cluster));
     return Figure{period_shares(sums_s, timeline(v).period_s * groups)};
   };
 }

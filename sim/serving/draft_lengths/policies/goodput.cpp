@@ -77,8 +77,8 @@ class Goodput final : public DraftLengthPolicy {
     RoundBatch round{batch, std::llround(prompt), std::llround(generated)};
     for (std::int64_t x = config_.minimum; x <= config_.maximum; ++x) {
       round.draft_length = x;
-      const RoundRate rate =
-          predict_round(parts_.config, parts_.decode, parts_.geometry, parts_.timer, parts_.drafting, round);
+      const RoundRate rate = predict_round(parts_.config, parts_.group, parts_.decode, parts_.geometry, parts_.timer,
+                                           parts_.drafting, round);
       round_s_[static_cast<std::size_t>(x)] = rate.round_s;
     }
     return true;
