@@ -56,8 +56,8 @@ ObjectSchema<GroupInput> make_gpu_schema() {
 void add_host(ObjectSchema<Written>& cluster) {
   using transport::Queueing;
   ObjectSchema<Written> s("host", "The host memory of one replica and the way to it.");
-  s.optional("memory", KVSIM_MEMBER(group.host_memory_bytes), bytes().non_negative(), "host memory per replica for KV");
-  s.reference("link", KVSIM_MEMBER(group.host_link), "link", models::link_schema(), Presence::optional,
+  s.optional("memory", KVSIM_MEMBER(host.memory_bytes), bytes().non_negative(), "host memory per replica for KV");
+  s.reference("link", KVSIM_MEMBER(host.link), "link", models::link_schema(), Presence::optional,
               "link between host memory and one GPU; each GPU has its own; by default the GPU's own");
   s.optional(
       "discipline", KVSIM_MEMBER(serving.cluster.host_link_discipline),
@@ -68,9 +68,9 @@ void add_host(ObjectSchema<Written>& cluster) {
       "shared", KVSIM_MEMBER(serving.cluster.host_shared), boolean(),
       "placement: the host memory of all replicas (replicas x memory) is one tier, which each reads over its own "
       "link");
-  s.list("outages", KVSIM_MEMBER(group.outages), outage_schema(), Presence::optional,
+  s.list("outages", KVSIM_MEMBER(host.outages), outage_schema(), Presence::optional,
          "placement: failures of the links to host memory, both directions");
-  s.check([](const Written& x, const Reporter& report) { check_outages(x.group.outages, report); });
+  s.check([](const Written& x, const Reporter& report) { check_outages(x.host.outages, report); });
   cluster.object("host", kItself, s, Presence::optional, "host memory and link");
 }
 
@@ -95,11 +95,11 @@ ObjectSchema<serving::NodeConfig> node_schema() {
 /// Which machines read which keys of cluster.
 void add_cluster_rules(ObjectSchema<Written>& cluster) {
   const auto of_gpu = [&cluster](const GpuRule& rule) {
-    cluster.unread(rule.keys, [why = rule.why](const Written& s) { return std::string(why(s.group)); });
+    cluster.unread(rule.keys, [why = rule.why](const Written& s) { return std::string(why(s.gpus)); });
   };
   const auto& [memory, peers, imbalance] = gpu_rules();
   cluster.unread({"router"}, [](const Written& s) {
-    return s.group.count > 1 || s.pools ? "" : "there is one replica, which gets every request: give cluster.replicas";
+    return s.replicas > 1 || s.pools ? "" : "there is one replica, which gets every request: give cluster.replicas";
   });
   of_gpu(memory);
   of_gpu(peers);
@@ -113,8 +113,8 @@ void add_cluster_rules(ObjectSchema<Written>& cluster) {
   of_gpu(imbalance);
   cluster.unread({"node.link"}, [](const Written& s) {
     const auto& node = s.serving.cluster.node;
-    return !node || s.group.parallel.gpus() > node->gpus ? ""
-                                                         : "a replica lies within one node: its GPUs use gpu.peer_link";
+    return !node || s.gpus.parallel.gpus() > node->gpus ? ""
+                                                        : "a replica lies within one node: its GPUs use gpu.peer_link";
   });
 }
 
@@ -144,14 +144,14 @@ const ObjectSchema<GroupInput>& gpu_schema() {
 
 ObjectSchema<Written> cluster_schema() {
   ObjectSchema<Written> s("cluster", "The machines.");
-  s.optional("replicas", KVSIM_MEMBER(group.count), integer().at_least(1).at_most(10000),
+  s.optional("replicas", &Written::replicas, integer().at_least(1).at_most(10000),
              "identical replicas, each with all of the following");
   s.optional("router", KVSIM_MEMBER(serving.cluster.router), one_of(words_of(routing::routers())),
              "which replica an arriving request goes to; left out: session where the workload has sessions, else "
              "least_loaded");
   s.own_keys(routing::routers(), KVSIM_MEMBER(serving.cluster.router_keys), KVSIM_MEMBER(serving.cluster.router),
              "router");
-  s.object("gpu", &Written::group, gpu_schema(), Presence::required, "the GPUs of one replica");
+  s.object("gpu", &Written::gpus, gpu_schema(), Presence::required, "the GPUs of one replica");
   add_host(s);
   s.object("node", KVSIM_MEMBER(serving.cluster.node), node_schema(), Presence::optional,
            "what replicas are bought in; left out: GPUs are bought one by one");

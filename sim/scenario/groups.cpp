@@ -139,14 +139,18 @@ void complete_machine(GroupConfig& group, const models::Catalogue& catalogue, co
 
 void lay_out_groups(serving::ClusterConfig& cluster, Written& written, const models::Catalogue& catalogue,
                     const Reporter& report) {
-  written.group.stated_kv = stated_kv(written.group, report);
-  cluster.groups = {written.group};
+  written.gpus.stated_kv = stated_kv(written.gpus, report);
+  GroupConfig& usual = (cluster.groups = {written.gpus}).front();
+  usual.count = written.replicas;
+  usual.host_memory_bytes = written.host.memory_bytes;
+  usual.host_link = written.host.link;
+  usual.outages = written.host.outages;
   const auto add = [&](const char* name, PoolInput& pool) {
     if (pool.gpu) {
       pool.gpu->gpu_key = fmt::format("cluster.pools.{}.gpu", name);
       pool.gpu->stated_kv = stated_kv(*pool.gpu, report);
     }
-    GroupConfig& group = cluster.groups.emplace_back(pool.gpu ? *pool.gpu : written.group);
+    GroupConfig& group = cluster.groups.emplace_back(pool.gpu ? *pool.gpu : written.gpus);
     group.name = name;
     group.count = pool.nodes;
     group.storage_link = pool.link;
@@ -177,8 +181,14 @@ bool alike(const GroupConfig& a, const GroupConfig& b) {
 
 }  // namespace
 
+void write_out(const GroupConfig& group, Written& written) {
+  static_cast<GroupConfig&>(written.gpus) = group;
+  written.replicas = group.count;
+  written.host = {group.host_memory_bytes, group.host_link, group.outages};
+}
+
 void settle_groups(serving::ClusterConfig& cluster, Written& written) {
-  static_cast<GroupConfig&>(written.group) = cluster.groups.front();
+  write_out(cluster.groups.front(), written);
   if (!written.pools) return;
   cluster.groups.erase(cluster.groups.begin());
   GroupConfig &local = cluster.groups.front(), &remote = cluster.groups.back();

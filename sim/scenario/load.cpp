@@ -318,7 +318,7 @@ Scenario on_machine(const Scenario& scenario, const std::string& gpu, std::int64
 Written written_out(const Scenario& scenario) {
   Written written = *scenario.written;
   static_cast<Settings&>(written) = scenario;
-  if (!written.pools) static_cast<serving::GroupConfig&>(written.group) = scenario.serving.cluster.groups.front();
+  if (!written.pools) write_out(scenario.serving.cluster.groups.front(), written);
   return written;
 }
 

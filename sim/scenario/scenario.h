@@ -95,11 +95,18 @@ struct DispatchInput {
   schema::OwnKeys own{};               ///< of the policy
 };
 
-/// The GPUs of instances as they are written: cluster.gpu with cluster.host, or those of a pool.
+/// The GPUs of instances as they are written: cluster.gpu, or those of a pool.
 struct GroupInput : serving::GroupConfig {
   std::optional<std::int64_t> kv_tokens;  ///< one of three ways to state KV memory (GroupConfig::stated_kv)
   std::optional<std::int64_t> kv_blocks;
   std::optional<std::int64_t> kv_bytes;
+};
+
+/// The host memory of a replica and the way to it.
+struct HostInput {
+  std::int64_t memory_bytes = 0;
+  models::LinkSpec link;
+  std::vector<transport::Outage> outages;
 };
 
 /// Identical nodes with a link each to the storage node.
@@ -131,7 +138,9 @@ struct Settings {
 /// A scenario as it is written: keys that are left out have their defaults, names of the catalogue their entries. What
 /// follows from several keys is not worked out; `serving` has none of the values that are stated below.
 struct Written : Settings {
-  GroupInput group;  ///< of replicas, and of pools without GPUs of their own
+  GroupInput gpus;  ///< of replicas, and of pools without GPUs of their own
+  std::int64_t replicas = 1;
+  HostInput host;
   std::optional<PoolsInput> pools;
   std::optional<models::CompressorSpec> compressor;
   std::optional<double> keep_ratio;

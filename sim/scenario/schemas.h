@@ -144,6 +144,9 @@ void complete_gpus(schema::ConfigNode& document, const models::Catalogue& catalo
 void lay_out_groups(serving::ClusterConfig& cluster, Written& written, const models::Catalogue& catalogue,
                     const schema::Reporter& report);
 
+/// Copies a group of replicas, or that of cluster.gpu, into what is written.
+void write_out(const serving::GroupConfig& group, Written& written);
+
 /// Copies what resolving has completed of groups into what is written, and leaves the groups that serve requests.
 void settle_groups(serving::ClusterConfig& cluster, Written& written);
 

@@ -143,7 +143,7 @@ RC_GTEST_PROP(PlacementRunsProperty, EveryRequestFinishesAndNothingIsOverCommitt
   RC_ASSERT(m.arrived == 40U);
   RC_ASSERT(m.completed + m.refused == 40U);
   RC_ASSERT(m.direct_tokens == m.output_tokens);
-  RC_ASSERT(m.hbm_reserved_peak_bytes <= r.capacity.bytes + r.capacity.weights_bytes);
+  RC_ASSERT(m.hbm_reserved_peak_bytes <= r.capacities.front().bytes + r.capacities.front().weights_bytes);
   const double parts = m.busy_s + m.link_bound_s + m.front_end_s + m.idle_s;
   RC_ASSERT(std::abs(parts - m.capacity_s) < 1e-6 * (1 + m.capacity_s));
   RC_ASSERT(m.placement.quality.values().size() == m.completed);
@@ -191,7 +191,7 @@ RC_GTEST_PROP(PlacementRunsProperty, VerifiedRequestsFinishAndNothingIsOverCommi
   RC_ASSERT(m.completed + m.refused == 40U);
   RC_ASSERT(m.accepted_tokens + m.corrections + m.direct_tokens == m.output_tokens);
   RC_ASSERT(m.accepted_tokens + m.rejected_tokens == m.drafted_tokens);
-  RC_ASSERT(m.hbm_reserved_peak_bytes <= r.capacity.bytes + r.capacity.weights_bytes);
+  RC_ASSERT(m.hbm_reserved_peak_bytes <= r.capacities.front().bytes + r.capacities.front().weights_bytes);
   const double parts = m.busy_s + m.link_bound_s + m.front_end_s + m.idle_s;
   RC_ASSERT(std::abs(parts - m.capacity_s) < 1e-6 * (1 + m.capacity_s));
   RC_ASSERT(m.quality == static_cast<double>(m.completed));  // nothing of what was compressed shows

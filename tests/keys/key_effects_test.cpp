@@ -69,7 +69,7 @@ TEST(ScenarioKeys, OfAPoolsGpusDoWhatThoseOfTheClusterDo) {
       Sets all = row.base;
       all.push_back(value.find('=') == std::string::npos ? row.key + "=" + value : value);
       for (const std::string_view pool : kPoolGpus) {
-        Sets cluster, own{std::string(pool) + "memory_fraction=0.5"};
+        Sets cluster, own{std::string(pool) + "type=h100-sxm"};
         for (const std::string& set : all) {
           if (const auto moved = for_pool(set, pool)) {
             cluster.push_back(set);

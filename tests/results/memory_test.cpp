@@ -44,7 +44,8 @@ TEST(MemorySplit, PutsADraftersWeightsUnderOther) {
   const Sets drafter{"decode.policy=drafter", "decode.drafter={type: eagle3-llama-3.1-8b}", "schedule.policy=fcfs"};
   const std::int64_t weights = small_scenario(drafter).serving.decode.drafter->spec.own_weight_bytes();
   ASSERT_GT(weights, 0);
-  const std::int64_t block = serving::configured_geometry(small_scenario(drafter).serving).block_bytes();
+  const auto s = small_scenario(drafter);
+  const std::int64_t block = serving::configured_geometry(s.serving, s.serving.cluster.uniform()).block_bytes();
   EXPECT_GE(split(drafter).other, weights);
   EXPECT_LT(split(drafter).other, weights + block);
 }

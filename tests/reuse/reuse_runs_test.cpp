@@ -146,7 +146,7 @@ void check_run(const planner::ExperimentResult& r, const scenario::Scenario& sce
   RC_ASSERT(m.arrived == kRequests);
   RC_ASSERT(m.completed + m.refused == kRequests);
   RC_ASSERT(m.direct_tokens == m.output_tokens);
-  RC_ASSERT(m.hbm_reserved_peak_bytes <= r.capacity.bytes + r.capacity.weights_bytes);
+  RC_ASSERT(m.hbm_reserved_peak_bytes <= r.capacities.front().bytes + r.capacities.front().weights_bytes);
   const double parts = m.busy_s + m.link_bound_s + m.front_end_s + m.idle_s;
   RC_ASSERT(std::abs(parts - m.capacity_s) < 1e-6 * (1 + m.capacity_s));
   for (const auto& [name, link] : m.links) RC_ASSERT(link.busy_s <= link.capacity_s * (1 + 1e-9) + 1e-9);
@@ -214,7 +214,7 @@ RC_GTEST_PROP(ReuseRunsProperty, VerifiedRequestsFinishAndNothingIsLost, ()) {
   RC_ASSERT(m.completed + m.refused == kRequests);
   RC_ASSERT(m.accepted_tokens + m.corrections + m.direct_tokens == m.output_tokens);
   RC_ASSERT(m.accepted_tokens + m.rejected_tokens == m.drafted_tokens);
-  RC_ASSERT(m.hbm_reserved_peak_bytes <= r.capacity.bytes + r.capacity.weights_bytes);
+  RC_ASSERT(m.hbm_reserved_peak_bytes <= r.capacities.front().bytes + r.capacities.front().weights_bytes);
   const double parts = m.busy_s + m.link_bound_s + m.front_end_s + m.idle_s;
   RC_ASSERT(std::abs(parts - m.capacity_s) < 1e-6 * (1 + m.capacity_s));
   RC_ASSERT(m.reuse.prompts == m.completed);

@@ -66,7 +66,7 @@ double tokens_per_s(const serving::Measurements& m) {
 
 /// The scenario with twice of one resource.
 scenario::Scenario twice(scenario::Scenario s, std::string_view key) {
-  serving::ClusterConfig& c = s.serving.cluster;
+  serving::GroupConfig& c = s.serving.cluster.groups.front();
   models::GpuSpec& gpu = c.gpu;
   if (key == "hbm_bandwidth") gpu.memory_bytes_per_s.value *= 2;
   if (key == "compute") {

@@ -143,7 +143,8 @@ TEST(LayerGroups, EveryModelOfTheCatalogueRuns) {
 
 TEST(LayerGroups, TokensOfRoomAsEnginesReportThem) {
   const auto tokens = [](const Sets& sets) {
-    return serving::kv_capacity(small_scenario(full_kv(sets)).serving).tokens;
+    const auto s = small_scenario(full_kv(sets));
+    return serving::kv_capacity(s.serving, s.serving.cluster.uniform()).tokens;
   };
   // vLLM logs 476,016 and 1,044,688 of Llama-3.1-8B on one and two H100 at 0.95 (0.19.0), 417,440 of Qwen3-4B at 0.85.
   const Sets vllm = {"prefill=recompute", "schedule.engine=vllm"};

@@ -193,8 +193,8 @@ TEST(Set, OfAPartChangesTheGpusOwnEntryWhereNoneIsNamed) {
   const auto plain = small_scenario();
   const auto changed = small_scenario({"cluster.gpu.profile.iteration_overhead=7 ms",
                                        "cluster.gpu.peer_link.latency=9 us", "cluster.host.link.read=33 GB/s"});
-  const auto& before = plain.serving.cluster;
-  const auto& after = changed.serving.cluster;
+  const auto& before = plain.serving.cluster.groups.front();
+  const auto& after = changed.serving.cluster.groups.front();
   EXPECT_DOUBLE_EQ(after.profile.iteration_overhead_s.value, 7e-3);
   EXPECT_DOUBLE_EQ(after.profile.linear_t0_s.value, before.profile.linear_t0_s.value);
   EXPECT_DOUBLE_EQ(after.peer_link.latency_s.value, 9e-6);

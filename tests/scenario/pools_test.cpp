@@ -321,7 +321,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(ResolvedPools, NameEveryKeyOfPoolsWithADefault) {
   const auto s = pools_scenario(
-      {"cluster.pools.local.outages=[{at: 1 s, lasting: 1 s}]", "dispatch={policy: weighted, weights: {B1: 1}}"});
+      {"cluster.pools.local.outages=[{at: 1 s, lasting: 1 s}]", "cluster.pools.local.gpu=h200",
+       "cluster.pools.remote.gpu=l40s", "dispatch={policy: weighted, weights: {B1: 1}}"});
   const schema::ConfigNode resolved = schema::read_yaml(resolved_yaml(s), "resolved.yaml");
   int checked = 0;
   for (const ScenarioKey& key : scenario_keys()) {
@@ -330,7 +331,7 @@ TEST(ResolvedPools, NameEveryKeyOfPoolsWithADefault) {
     EXPECT_NE(resolved.find_path(key.path), nullptr) << key.path << " (default " << key.default_text << ")";
     ++checked;
   }
-  EXPECT_GE(checked, 8);  // message_latency, the policy and six weights
+  EXPECT_GE(checked, 16);  // message_latency, the policy and six weights, and those of GPUs
 }
 
 TEST(ResolvedPools, SayThatReloadsArriveWholeUnlessToldOtherwise) {

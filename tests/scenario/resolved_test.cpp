@@ -221,6 +221,10 @@ TEST(Defaults, AsDocumentedAreThoseUsed) {
       if (row.key != key.path || row.effect != Effect::measured) continue;
       Sets sets = {"workload.requests=20"};
       sets.insert(sets.end(), row.base.begin(), row.base.end());
+      if (const auto gpu = key.path.find(".gpu."); key.path.starts_with("cluster.pools.") && gpu != std::string::npos) {
+        // The GPUs of a pool have what they leave out from cluster.gpu.
+        sets.push_back("cluster" + key.path.substr(gpu) + "=" + key.default_text);
+      }
       schema::ConfigNode document = schema::read_yaml(kSmallScenario, "small.yaml");
       for (const std::string& set : sets) schema::apply_set(document, set);
       if (document.find_path(key.path) || key.path.starts_with("workload.trace")) continue;

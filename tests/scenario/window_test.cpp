@@ -42,11 +42,9 @@ TEST(Window, AsLongAsTheLongestContextChangesNothing) {
 
 TEST(Window, AsLongAsTheLongestContextCountsTheRoomOnce) {
   const auto tokens = [](const std::string& model) {
-    return serving::kv_capacity(
-               small_scenario(full_kv({model, "prefill=recompute",
-                                       "cluster.gpu={type: h200, memory_fraction: 0.9, activations: 0 B}"}))
-                   .serving)
-        .bytes;
+    const auto s = small_scenario(
+        full_kv({model, "prefill=recompute", "cluster.gpu={type: h200, memory_fraction: 0.9, activations: 0 B}"}));
+    return serving::kv_capacity(s.serving, s.serving.cluster.uniform()).bytes;
   };
   EXPECT_GT(tokens("model=llama-3.1-8b"), 2 * 131072 * 131072L);
   EXPECT_EQ(tokens(windows(13, 131072)), tokens("model=llama-3.1-8b"));
@@ -96,7 +94,8 @@ TEST(Window, RequestsOfPublishedModelsByHand) {
 TEST(Window, RoomIsWhatASteppingBatchLeaves) {
   const Sets sets = full_kv({"prefill=recompute", "schedule.max_batched_tokens=4096"});
   const auto capacity = [&](const std::string& model) {
-    return serving::kv_capacity(small_scenario(with(sets, model)).serving);
+    const auto s = small_scenario(with(sets, model));
+    return serving::kv_capacity(s.serving, s.serving.cluster.uniform());
   };
   const serving::KvCapacity full = capacity("model=llama-3.1-8b"), window = capacity(windows(24, 1000));
   EXPECT_NEAR(static_cast<double>(full.bytes - window.bytes), 4096.0 * 24 * 4096, 16 * 131072);

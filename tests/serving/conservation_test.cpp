@@ -78,7 +78,7 @@ RC_GTEST_PROP(Conservation, HoldsForRandomConfigurations, ()) {
   RC_ASSERT(!schedule.reserves_output() || m.preemptions == 0U);
   RC_ASSERT(m.completed + m.refused == 30U);
   RC_ASSERT(m.accepted_tokens + m.corrections + m.direct_tokens == m.output_tokens);
-  RC_ASSERT(m.hbm_reserved_peak_bytes <= r.capacity.bytes + r.capacity.weights_bytes);
+  RC_ASSERT(m.hbm_reserved_peak_bytes <= r.capacities.front().bytes + r.capacities.front().weights_bytes);
   const double parts = m.busy_s + m.link_bound_s + m.front_end_s + m.idle_s;
   RC_ASSERT(std::abs(parts - m.capacity_s) < 1e-6 * (1 + m.capacity_s));
   RC_ASSERT(m.capacity_s == 0 || std::abs(testing::sum_of_shares(serving::bottleneck(m)) - 1) < 1e-6);

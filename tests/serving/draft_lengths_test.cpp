@@ -103,7 +103,7 @@ class Policies {
 
   std::unique_ptr<serving::DraftLengthPolicy> make() const {
     return serving::find_draft_length_policy(config_.decode.draft_lengths.policy)
-        ->make({config_, decode_, geometry_, timer_, acceptance_, drafting_});
+        ->make({config_, config_.cluster.groups.front(), decode_, geometry_, timer_, acceptance_, drafting_});
   }
 
   /// Tokens/s of so many requests of 16k tokens, predicted.

@@ -36,7 +36,8 @@ TEST(Parallel, RanksHoldCopiesOfAllButTheRoutedExperts) {
   const double usable = 8 * 0.9 * static_cast<double>(s.serving.cluster.groups.front().gpu.memory_bytes.value);
   EXPECT_NEAR(static_cast<double>(k.bytes), usable - static_cast<double>(k.weights_bytes), 1e7);
   // One copy of a latent in place of eight.
-  const serving::KvCapacity group = serving::kv_capacity(small_scenario(gpu("tensor_parallel: 8")).serving);
+  const auto of_eight = small_scenario(gpu("tensor_parallel: 8"));
+  const serving::KvCapacity group = serving::kv_capacity(of_eight.serving, of_eight.serving.cluster.uniform());
   EXPECT_GT(k.tokens, 5 * group.tokens);
   EXPECT_EQ(serving::gpus(s.serving.cluster), 8);
 }

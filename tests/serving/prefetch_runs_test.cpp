@@ -77,7 +77,7 @@ RC_GTEST_PROP(PrefetchRunsProperty, EveryRequestFinishesAndNothingIsOverCommitte
   const Measurements& m = r.measured;
   RC_ASSERT(m.completed + m.refused == 30U);
   RC_ASSERT(m.direct_tokens == m.output_tokens);
-  RC_ASSERT(m.hbm_reserved_peak_bytes <= r.capacity.bytes + r.capacity.weights_bytes);
+  RC_ASSERT(m.hbm_reserved_peak_bytes <= r.capacities.front().bytes + r.capacities.front().weights_bytes);
   const double parts = m.busy_s + m.link_bound_s + m.front_end_s + m.idle_s;
   RC_ASSERT(std::abs(parts - m.capacity_s) < 1e-6 * (1 + m.capacity_s));
   RC_ASSERT(m.fetch.unused_bytes <= m.fetch.bytes);
@@ -284,9 +284,8 @@ TEST(PrefetchRuns, UnfusedTheCopyIsReadWrittenInFullAndReadAgain) {
   EXPECT_DOUBLE_EQ(read(0), copy + 2 * 2048 * 131072.0);
   EXPECT_EQ(serving::low_bit_time_factor(s.serving, s.serving.cluster.groups.front()), 1)
       << "its elements take their own time";
-  EXPECT_EQ(serving::low_bit_time_factor(
-                small_scenario(sets("speculative_prefetch", {"decode.prefetch.dequantisation=unfused"})).serving),
-            0);
+  const auto unfused = small_scenario(sets("speculative_prefetch", {"decode.prefetch.dequantisation=unfused"}));
+  EXPECT_EQ(serving::low_bit_time_factor(unfused.serving, unfused.serving.cluster.groups.front()), 0);
 }
 
 TEST(PrefetchRuns, FewBitsTakeTheTimeOfTheirElementsWhereTheProfileHasTheirRate) {

@@ -95,8 +95,8 @@ class MeasuredKvCapacity : public ::testing::Test {
     if (folder.empty() || !std::filesystem::exists(path)) GTEST_SKIP() << kNoMeasuredData;
     for (const CsvRow& row : read_csv(path)) {
       if (row.at("kind") != "log" || !models_of_logs().contains(row.at("set_up"))) continue;
-      const serving::KvCapacity k =
-          serving::kv_capacity(scenario::load_scenario_text(scenario_of(row), "start").serving);
+      const serving::ServingConfig config = scenario::load_scenario_text(scenario_of(row), "start").serving;
+      const serving::KvCapacity k = serving::kv_capacity(config, config.cluster.uniform());
       Start s;
       s.words = fmt::format("{} {} TP{} PP{}: {} for {}, {:.2f} for {}", row.at("model"), row.at("engine_version"),
                             row.at("tp"), row.at("pp"), k.tokens, row.at("kv_tokens"), k.concurrency,
@@ -127,8 +127,9 @@ TEST(MeasuredKvCapacityQuoted, IsWithinFivePercent) {
       {"qwen3-4b", "{type: h100-sxm, memory_fraction: 0.85}", "vllm", 417440},                   // vLLM PR 38479
       {"gemma-4-31b", "{type: h200}", "{base: vllm, max_requests: 256}", 626949}};               // configiq issue 112
   for (const Quoted& q : quoted) {
-    const serving::KvCapacity k =
-        serving::kv_capacity(scenario::load_scenario_text(start_of(q.model, q.gpu, q.engine), "start").serving);
+    const serving::ServingConfig config =
+        scenario::load_scenario_text(start_of(q.model, q.gpu, q.engine), "start").serving;
+    const serving::KvCapacity k = serving::kv_capacity(config, config.cluster.uniform());
     EXPECT_NEAR(static_cast<double>(k.tokens) / q.tokens, 1, 0.05) << q.model << " " << q.engine;
   }
 }

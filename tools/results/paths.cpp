@@ -228,16 +228,16 @@ Table throughput(const PathsResult& result) {
   Table t = key_figures("Throughput");
   t.rows.push_back({"output", figure(plan.tokens_per_s), "tokens/s"});
   t.rows.push_back({"requests", figure(plan.requests_per_s), "/s"});
-  const auto pool = [&](const char* label, std::int64_t size, double slots) {
+  const planner::PerPool all = slots_per_gpu(result.problem);
+  const auto pool = [&](const char* label, std::int64_t size, double slots, double of) {
     if (size > 0) {
-      t.rows.push_back(
-          {label, figure(slots), "",
-           fmt::format("of {} slots per {}", whole(static_cast<std::int64_t>(slots_per_gpu(result.problem).local)),
-                       result.problem.steps ? "node" : "GPU")});
+      t.rows.push_back({label, figure(slots), "",
+                        fmt::format("of {} slots per {}", whole(static_cast<std::int64_t>(of)),
+                                    result.problem.steps ? "node" : "GPU")});
     }
   };
-  pool("occupied, local", result.problem.pools.local, plan.occupancy.local);
-  pool("occupied, remote", result.problem.pools.remote, plan.occupancy.remote);
+  pool("occupied, local", result.problem.pools.local, plan.occupancy.local, all.local);
+  pool("occupied, remote", result.problem.pools.remote, plan.occupancy.remote, all.remote);
   return t;
 }
 

@@ -85,7 +85,9 @@ Fields<planner::PathProblem> derived_fields() {
       {"verification_work_tokens",
        {kPlain, "decoded tokens whose work equals that of one verification"},
        of(&C::verify_work)},
-      {"slots_per_node", {kCount, "KV slots of a node"}, [](const P& p) { return p.steps->slots.local; }},
+      {"slots_per_node",
+       {kCount, "KV slots of a node; of a local one where pools differ"},
+       [](const P& p) { return p.steps->slots.local; }},
       {"drafting_slots", {kPlain, "KV slots of a remote node that a drafting request takes"}, of(&C::drafting_slots)},
       {"decompress_s", {kSeconds, "time in which a remote node decompresses a request's KV"}, of(&C::decompress_s)},
       {"round_trip_s", {kSeconds, "time of the messages of a round between the pools"}, of(&C::round_trip_s)},
@@ -116,8 +118,13 @@ std::string nodes(std::int64_t count, const char* pool) {
 Table steps(const planner::PathProblem& problem) {
   const planner::StepCosts& c = *problem.steps;
   Table t = key_figures("Derived from the scenario");
-  t.rows.push_back(
-      {"step", seconds(c.local.base_s), "", fmt::format("and {} per decoding request", seconds(c.local.token_s))});
+  const auto add_step = [&t](const char* name, const planner::StepLine& line) {
+    t.rows.push_back(
+        {name, seconds(line.base_s), "", fmt::format("and {} per decoding request", seconds(line.token_s))});
+  };
+  const bool alike = c.local.base_s == c.remote.base_s && c.local.token_s == c.remote.token_s;
+  add_step(alike ? "step" : "step, local", c.local);
+  if (!alike) add_step("step, remote", c.remote);
   t.rows.push_back({"full KV", seconds(c.local_full.seconds()), "",
                     fmt::format("to a local node, {} to a remote one", seconds(c.remote_full.seconds()))});
   if (c.remote_compressed.bytes > 0) {

@@ -199,8 +199,8 @@ Table memory(const Outcome& outcome, const Figures& f) {
                                   bytes(static_cast<double>(k.bytes)))});
     t.rows.push_back({"full requests" + of, one ? f.text("details.kv_capacity.concurrency") : figure(k.concurrency), "",
                       fmt::format("of {} tokens at once, by {}", whole(k.longest), k.decided_by)});
+    t.rows.push_back({"weights" + of, bytes(static_cast<double>(k.weights_bytes)), "", scenario.serving.model.name});
   }
-  t.rows.push_back({"weights", f.text("details.kv_capacity.weights_bytes"), "", scenario.serving.model.name});
   t.rows.push_back({"GPU memory, peak", f.text("gpu.hbm_peak_bytes"), "",
                     fmt::format("weights and {}; {} with what was reserved",
                                 scenario.serving.schedule.prefix_caching ? "KV that requests refer to" : "KV",
