@@ -151,6 +151,10 @@ RC_GTEST_PROP(PlacementRunsProperty, EveryRequestFinishesAndNothingIsOverCommitt
   for (const auto& [name, link] : m.links) RC_ASSERT(link.busy_s <= link.capacity_s * (1 + 1e-9) + 1e-9);
 }
 
+std::string random_schedule() {
+  return "schedule.policy=" + *rc::gen::element<std::string>("fcfs", "staggered", "lock_step", "sequential_verify");
+}
+
 /// The same, stored compressed and verified against whole copies in a last tier without end.
 Sets random_verified_scenario() {
   Sets sets = random_scenario();
@@ -171,7 +175,7 @@ Sets random_verified_scenario() {
                   *rc::gen::element<std::string>("draft_verify", "draft_verify+drafter"), *rc::gen::inRange(1, 40),
                   *rc::gen::element<std::string>("{model: constant, agreement: 0.9}",
                                                  "{model: heterogeneous, agreement: 0.7, concentration: 2}")),
-      "schedule.max_batched_tokens=4096"};
+      "schedule.max_batched_tokens=4096", random_schedule()};
   sets.insert(sets.end(), verified.begin(), verified.end());
   return sets;
 }
@@ -239,6 +243,46 @@ TEST(PlacementRuns, AVerifiedPromptWaitsForWhatItsStoredCopyLacksAndComputesItsT
   EXPECT_EQ(m.rounds, 1U);  // what came stays: nobody waits for the memory
   EXPECT_EQ(m.drafted_tokens, drafted);
   EXPECT_EQ(m.placement.whole_bytes, g.full_transfer(3000));
+}
+
+/// Half of each context is stored, and what it lacks comes from a pool of so many GB/s.
+Measurements run_verified(const std::string& schedule, double pool_gb_per_s, const Sets& more = {}) {
+  Sets sets = {fmt::format("cluster.storage=[{{name: pool, read: {} GB/s, write: 40 GB/s}}]", pool_gb_per_s),
+               "placement={policy: lru, compressor: kvzip, keep_ratio: 0.5}", "cluster.host.memory=80 GB",
+               "decode={policy: draft_verify, draft_length: 10, acceptance: {model: constant, agreement: 0.9}}",
+               "schedule={policy: " + schedule + "}"};
+  sets.insert(sets.end(), more.begin(), more.end());
+  return run(sets);
+}
+
+TEST(StaggeredOverTiers, IsFcfsWhereNobodyWaitsForALink) {
+  // One at a time: the first verification is placed at once, and what came for it stays.
+  const Sets alone = {"workload.arrivals.rate=0.1/s"};
+  const Measurements fcfs = run_verified("fcfs", 500, alone), staggered = run_verified("staggered", 500, alone);
+  EXPECT_GT(staggered.placement.whole_loads, 100U);
+  expect_same(fcfs, staggered);
+  EXPECT_EQ(fcfs.accepted_tokens, staggered.accepted_tokens);
+  EXPECT_EQ(fcfs.drafted_tokens, staggered.drafted_tokens);
+}
+
+TEST(StaggeredOverTiers, TakesMemoryOnlyWhileWhatIsMissingCrossesTheLinks) {
+  // A loaded pool: under fcfs, full KVs wait for it side by side in memory that is theirs already.
+  const Sets busy = {"workload.arrivals.rate=12/s"};
+  const Measurements fcfs = run_verified("fcfs", 6, busy), staggered = run_verified("staggered", 6, busy);
+  EXPECT_EQ(staggered.completed, fcfs.completed);
+  EXPECT_EQ(staggered.output_tokens, fcfs.output_tokens);
+  EXPECT_GT(staggered.rounds, 100U);
+  EXPECT_LE(staggered.kv_streaming_peak_bytes, fcfs.kv_streaming_peak_bytes);
+  EXPECT_LT(staggered.kv_streaming_mean_bytes, fcfs.kv_streaming_mean_bytes);
+}
+
+TEST(StaggeredOverTiers, PlansLaterRoundsOfRequestsThatGiveUpTheirFullKv) {
+  // Memory that somebody always waits for: every round loads what is missing.
+  const Measurements m =
+      run_verified("staggered", 30, {"workload.arrivals.rate=40/s", "cluster.gpu.memory_fraction=0.27"});
+  EXPECT_GT(m.rounds, 2 * m.completed);
+  EXPECT_EQ(m.placement.whole_loads, m.rounds);
+  EXPECT_EQ(m.accepted_tokens + m.corrections + m.direct_tokens, m.output_tokens);
 }
 
 TEST(PlacementRuns, WhatCouldNeverBeVerifiedIsRefused) {

@@ -150,6 +150,7 @@ BASES = {
     "composition/utility_verified": (COUNTED, [COMMON, TIERS]),
     "selective_reuse/published": (COUNTED, [COMMON, REUSE]),
     "composition/reuse_verified": (COUNTED, [COMMON, REUSE]),
+    "composition/four_systems": (COUNTED, [COMMON, REUSE]),
     "remote_prefix/published": (SHORT, [COMMON, POOLS]),
     "remote_prefix/published decode": (SHORT + SMALL_POOLS, [POOL_DECODES]),
     "remote_prefix/published placed": (SHORT + SMALL_POOLS + PLACED, [POOL_PLACEMENTS]),

@@ -107,9 +107,9 @@ TEST(PlacementPolicy, RefusesWhatTheScenarioWouldBeRefusedFor) {
   EXPECT_EQ(complaint(s, "importance_chunks:1"),
             "--policies importance_chunks:1: placement.importance.share: must be > 0 and < 1, found 1: with all tokens "
             "important there is no choice");
-  EXPECT_EQ(complaint(s, "utility/draft_verify:staggered"),
-            "--policies utility/draft_verify:staggered: staggered plans reloads from host memory, and here they come "
-            "from tiers: use fcfs");
+  EXPECT_EQ(complaint(s, "utility/full_kv:staggered"),
+            "--policies utility/full_kv:staggered: schedule staggered orders verifications and decode policy full_kv "
+            "has none: use fcfs");
   EXPECT_EQ(complaint(stored_file("policy: lru", {"workload.requests=0", "run.duration=10 s"}), "belady"),
             "--policies belady: placement.policy: belady must know all requests beforehand: give workload.requests, or "
             "use a trace");

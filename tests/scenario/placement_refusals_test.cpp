@@ -255,10 +255,10 @@ INSTANTIATE_TEST_SUITE_P(
                 {kByKeyDiff, kVerified, {"name: remote, read", "name: remote, capacity: 1 TB, read"}},
                 "placed.yaml:7:5: cluster.storage: what is verified against is kept whole in the last tier, which must "
                 "be without end: give a device without capacity"},
-        Refusal{"ReloadsThatAScheduleWouldPlan",
-                {kByKeyDiff, {"full_kv}", "draft_verify}\nschedule: {policy: staggered}"}},
-                "placed.yaml:18:20: schedule.policy: staggered plans reloads from host memory, and here they come from "
-                "tiers: use fcfs"},
+        Refusal{"ASchedulePolicyWithoutVerifications",
+                {kByKeyDiff, {"full_kv}", "full_kv}\nschedule: {policy: staggered}"}},
+                "placed.yaml:18:20: schedule.policy: schedule staggered orders verifications and decode policy full_kv "
+                "has none: use fcfs"},
         Refusal{"DraftsOfUnknownAgreement",
                 {{"policy: lru", "policy: importance_chunks"}, kVerified},
                 "placed.yaml:17:9: decode.acceptance: nothing is known of how drafts on \"important chunks\" agree "

@@ -335,11 +335,10 @@ INSTANTIATE_TEST_SUITE_P(
                 {{"full_kv", "sparse_self, sparse: {selection: pillar-attention, keep_ratio: 0.05}"}},
                 "chunks.yaml:14:18: decode.policy: prompts of chunks are continued with the KV as it was put together, "
                 "and sparse_self decodes otherwise: use full_kv, or draft_verify to verify against whole prompts"},
-        Refusal{"ReloadsThatAScheduleWouldPlan",
-                {{"full_kv}",
-                  "draft_verify, acceptance: {model: constant, agreement: 0.9}}\nschedule: {policy: staggered}"}},
-                "chunks.yaml:15:20: schedule.policy: staggered plans reloads from host memory, and here prompts are "
-                "computed whole instead: use fcfs"}));
+        Refusal{"ASchedulePolicyWithoutVerifications",
+                {{"full_kv}", "full_kv}\nschedule: {policy: staggered}"}},
+                "chunks.yaml:15:20: schedule.policy: schedule staggered orders verifications and decode policy full_kv "
+                "has none: use fcfs"}));
 
 }  // namespace
 }  // namespace kvsim::testing::KVSIM_FILE
