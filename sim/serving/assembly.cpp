@@ -31,7 +31,7 @@ void Assembly::loaded(Request& r) {
 
 void Assembly::abandon(Request& r) {
   AssemblyProgress& p = *r.assembling;
-  if (p.load_pending_) r.moving.stale_loads += 1;  // others may wait for the same load
+  if (p.load_pending_) ++r.moving.stale_loads;  // others may wait for the same load
   if (p.selection_event_) p.stale_selections_ += 1;
   p.underway_ = p.load_pending_ = p.selection_pending_ = p.selection_event_ = false;
   r.assembly.reset();

@@ -84,7 +84,7 @@ class Tiers final : public WholePrompts {
   void arrived(Request& r) const override {
     if (r.generated == 0) end_round(r);  // it waits for its first token
   }
-  void abandoned(Request& r) const override { r.moving.stale_reloads += 1; }
+  void abandoned(Request& r) const override { ++r.moving.stale_reloads; }
   void verified(Request& r, bool free) override {
     if (!free || r.kv.staged() == 0) {
       parts_.memory.unstage(r.kv);

@@ -85,7 +85,7 @@ void FirstLoads::end(Request& r) {
 void FirstLoads::on_arrived(std::uint64_t id) {
   Request& r = env_.requests[id];
   if (r.moving.stale_loads > 0) {  // of an admission that is over
-    r.moving.stale_loads -= 1;
+    --r.moving.stale_loads;
     env_.requests.release_if_over(r);
     return;
   }
@@ -100,12 +100,12 @@ void FirstLoads::abandon(Request& r) {
   if (r.moving.transfer.value != 0) {
     // Copies among which fetches are queued are not withdrawn: what was planned behind them stays as it is.
     if (env_.decode.fetches()) {
-      r.moving.stale_loads += 1;
+      ++r.moving.stale_loads;
     } else {
       from_host_.cancel(r.moving.transfer);
     }
   }
-  if (!r.assembly && r.prefix.tokens > 0) r.moving.stale_loads += 1;  // others may wait for the same load
+  if (!r.assembly && r.prefix.tokens > 0) ++r.moving.stale_loads;  // others may wait for the same load
   end(r);
 }
 

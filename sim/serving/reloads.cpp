@@ -107,7 +107,7 @@ bool Reloads::under_way() const {
 void Reloads::on_arrived(std::uint64_t id) {
   Request& r = env_.requests[id];
   if (r.moving.stale_reloads > 0) {  // of an admission that is over
-    r.moving.stale_reloads -= 1;
+    --r.moving.stale_reloads;
     env_.requests.release_if_over(r);
     return;
   }

@@ -174,8 +174,8 @@ struct KvMoving {
   transport::TransferId transfer;   ///< first load or reload
   std::int64_t loading_bytes = 0;   ///< of its first load
   std::uint32_t writebacks = 0;     ///< to host memory, or a storage node
-  std::uint32_t stale_loads = 0;    ///< first loads for an admission that is over
-  std::uint32_t stale_reloads = 0;  ///< reloads for one that is over
+  std::uint16_t stale_loads = 0;    ///< first loads for an admission that is over
+  std::uint16_t stale_reloads = 0;  ///< reloads for one that is over
 };
 
 /// What it is drawn from how many of a request's tokens are accepted.

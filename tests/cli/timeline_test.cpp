@@ -143,6 +143,8 @@ TEST_F(TimelineTest, EveryKindOfScenarioHasNamedTracksWithoutOverlapAndCountersT
       {"selective_reuse/published.yaml", {}, "30 s"},
       {"composition/reuse_verified.yaml", {}, "20 s"},
       {"composition/utility_verified.yaml", {}, "20 s"},
+      {"composition/utility_verified.yaml", {"schedule.policy=staggered"}, "20 s"},
+      {"composition/four_systems.yaml", {}, "60 s"},
       {"baselines/llama-3.1-8b.yaml", {"decode.policy=draft_verify+drafter"}, "5 s"}};
   for (const Case& c : cases) {
     std::string what = c.scenario;

@@ -205,6 +205,8 @@ RC_GTEST_PROP(ReuseRunsProperty, VerifiedRequestsFinishAndNothingIsLost, ()) {
                   *rc::gen::element<std::string>("{model: constant, agreement: 0.9}",
                                                  "{model: heterogeneous, agreement: 0.7, concentration: 2}")));
   sets.emplace_back("schedule.max_batched_tokens=128");
+  sets.push_back("schedule.policy=" +
+                 *rc::gen::element<std::string>("fcfs", "staggered", "lock_step", "sequential_verify"));
   RC_LOG() << fmt::format("{}", fmt::join(sets, "\n"));
   const planner::ExperimentResult r = planner::run_experiment(chunk_scenario(sets));
   const Measurements& m = r.measured;
@@ -223,6 +225,33 @@ RC_GTEST_PROP(ReuseRunsProperty, VerifiedRequestsFinishAndNothingIsLost, ()) {
   RC_ASSERT(m.quality == static_cast<double>(m.completed));
   // Whoever had drafts to verify had its prompt computed whole, once at least.
   RC_ASSERT(m.reuse.first_drafts == 0 || m.reuse.verified_tokens > 0);
+}
+
+Sets verified_by(const std::string& schedule) {
+  return {"decode={policy: draft_verify, acceptance: {model: constant, agreement: 1}}",
+          "schedule={policy: " + schedule + "}"};
+}
+
+TEST(VerifiedChunks, StaggeredTakesMemoryOnlyWhileAPromptIsComputedWhole) {
+  // Prompts come faster than they are computed: under fcfs all that draft have memory for their whole prompts.
+  const Sets busy = {"workload.arrivals.rate=4/s", "workload.requests=60"};
+  const Measurements fcfs = run_chunks(busy + verified_by("fcfs"));
+  const Measurements staggered = run_chunks(busy + verified_by("staggered"));
+  EXPECT_EQ(staggered.completed, fcfs.completed);
+  EXPECT_EQ(staggered.reuse.verified_tokens, fcfs.reuse.verified_tokens);
+  EXPECT_LE(staggered.kv_streaming_peak_bytes, fcfs.kv_streaming_peak_bytes);
+  EXPECT_LT(staggered.kv_streaming_mean_bytes, fcfs.kv_streaming_mean_bytes / 2);
+  EXPECT_LT(staggered.ttft_s.mean(), 1.1 * fcfs.ttft_s.mean());
+}
+
+TEST(VerifiedChunks, APromptThatWasComputedWholeIsReadWhole) {
+  // Its chunks are stored in a third of their tokens, which ends with the verification: decoding is as slow as before.
+  const auto decoding_s = [](const std::string& placement) {
+    const Measurements m = run_chunks(Sets{"placement={policy: lru, preload: true" + placement + "}"} +
+                                      verified_by("fcfs") + Sets{"workload.output=200 tokens"});
+    return m.e2e_s.mean() - m.ttft_s.mean();
+  };
+  EXPECT_DOUBLE_EQ(decoding_s(", compressor: kvzip, keep_ratio: 0.3"), decoding_s(""));
 }
 
 void expect_same(const Measurements& a, const Measurements& b) {
