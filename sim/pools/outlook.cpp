@@ -39,8 +39,8 @@ Outlook::Outlook(const OutlookParts& parts)
     : parts_(parts),
       bounds_{engine::BoundTree<NodeBounds>(parts.nodes.local.size()),
               engine::BoundTree<NodeBounds>(parts.nodes.remote.size())},
-      weighted_(find_dispatcher(parts.config.cluster.pools->dispatch.policy)->needs_weights) {
-  const auto& weights = parts.config.cluster.pools->dispatch.weights;
+      weighted_(find_dispatcher(parts.pools.dispatch.policy)->needs_weights) {
+  const auto& weights = parts.pools.dispatch.weights;
   may_be_stateless_ = std::any_of(parts.paths.begin(), parts.paths.end(), [&](Path path) {
     const PathTraits& t = models::traits(path);
     return t.drafts && !t.cached && (!weighted_ || weights.at(models::index_of(path)) > 0);

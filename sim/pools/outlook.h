@@ -40,6 +40,7 @@ struct Sites {
 struct OutlookParts {
   const engine::Simulator& simulator;
   const serving::ServingConfig& config;
+  const serving::PoolsConfig& pools;
   std::span<const models::Path> paths;
   const Sites& nodes;
   const RequestMemory& memory;
@@ -124,7 +125,7 @@ class Outlook final : public PoolsView {
   [[nodiscard]] bool room_for_reloads(const PoolRequest& r, const Site& node) const;
 
   /// Of a round: its drafts, and the verdict on them.
-  [[nodiscard]] double messages_s() const { return 2 * parts_.config.cluster.pools->message_latency_s; }
+  [[nodiscard]] double messages_s() const { return 2 * parts_.pools.message_latency_s; }
 
   OutlookParts parts_;
   mutable std::array<engine::BoundTree<NodeBounds>, 2> bounds_;  // by pool; of all nodes, as they are or better

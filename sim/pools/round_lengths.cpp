@@ -15,7 +15,7 @@ constexpr double kPastRounds = 0.95;
 
 RoundLengths::RoundLengths(const RoundLengthParts& parts, serving::Measurements& measured)
     : acceptance_(parts.acceptance),
-      messages_s_(2 * parts.config.cluster.pools->message_latency_s),
+      messages_s_(2 * parts.message_s),
       drafting_(parts.config, parts.group, parts.decode),
       tokens_per_step_(drafting_.tokens_per_step()),
       nodes_(static_cast<std::size_t>(parts.group.count)),

@@ -23,6 +23,7 @@ struct RoundLengthParts {
   const serving::KvGeometry& geometry;
   const models::StepTimer& timer;
   const models::AcceptanceModel& acceptance;
+  double message_s;  ///< between pools, one way
 };
 
 class RoundLengths {

@@ -38,7 +38,7 @@ void Rounds::begin(PoolRequest& r) {
   q.round.late = false;
   r.round = Round::drafting;
   r.held->begun = parts_.simulator.now();
-  expect_drafts(r, message_s());
+  expect_drafts(r, parts_.message_s);
   q.direct = q.resident = false;
   r.remote->instance().begin(q, serving::Phase::decoding);
   if (guests_of(r)) {
@@ -74,7 +74,7 @@ void Rounds::end(PoolRequest& r) {
 
 void Rounds::drafted(PoolRequest& r) {
   r.round = Round::sent;
-  parts_.simulator.schedule_in(engine::from_seconds(message_s()),
+  parts_.simulator.schedule_in(engine::from_seconds(parts_.message_s),
                                Callback::to<&Rounds::on_drafts_here>(this, r.request->id));
 }
 
@@ -178,10 +178,10 @@ void Rounds::verified(PoolRequest& r) {
   }
   if (done) parts_.owner.on_finished(r);
   if (Guests* guests = guests_of(r)) {
-    expect_drafts(r, 2 * message_s());
+    expect_drafts(r, 2 * parts_.message_s);
     done ? guests->leave(*r.request) : guests->verified(*r.request);
   }
-  parts_.simulator.schedule_in(engine::from_seconds(message_s()),
+  parts_.simulator.schedule_in(engine::from_seconds(parts_.message_s),
                                Callback::to<&Rounds::on_verdict>(this, r.request->id));
 }
 

@@ -31,6 +31,7 @@ class RoundsOwner {
 struct RoundParts {
   engine::Simulator& simulator;
   const serving::ServingConfig& config;
+  double message_s;  ///< between pools, one way
   const models::AcceptanceModel& acceptance;
   const RequestTable& requests;
   const StoredPrompts& stored;
@@ -89,7 +90,6 @@ class Rounds final : private GuestsOwner {
   [[nodiscard]] static bool full_kv_there(const PoolRequest& r) {
     return r.traits().cached ? r.local_ready : r.request->round.reload == serving::Reload::arrived;
   }
-  [[nodiscard]] double message_s() const { return parts_.config.cluster.pools->message_latency_s; }
 
   RoundParts parts_;
   engine::Row<Guests> guests_;  // of local nodes, where a schedule policy decides when requests are verified

@@ -18,10 +18,9 @@ std::string node_name(Pool pool, std::size_t index) {
 }
 
 StorageNetwork::StorageNetwork(engine::Simulator& simulator, transport::Fabric& fabric,
-                               const serving::ClusterConfig& cluster)
+                               const serving::ClusterConfig& cluster, const serving::StorageConfig& storage)
     : simulator_(simulator), fabric_(fabric), cluster_(cluster) {
-  const auto& egress = cluster.pools->storage.read_bytes_per_s;
-  if (egress) egress_ = fabric.link("", "storage", *egress);
+  if (storage.read_bytes_per_s) egress_ = fabric.link("", "storage", *storage.read_bytes_per_s);
   for (const Pool pool : {Pool::local, Pool::remote}) add_pool(group_of(cluster, pool), pool);
 }
 

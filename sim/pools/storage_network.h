@@ -35,7 +35,8 @@ inline constexpr int kDeferrable = -1;
 class StorageNetwork {
  public:
   /// All of it outlives the network.
-  StorageNetwork(engine::Simulator& simulator, transport::Fabric& fabric, const serving::ClusterConfig& cluster);
+  StorageNetwork(engine::Simulator& simulator, transport::Fabric& fabric, const serving::ClusterConfig& cluster,
+                 const serving::StorageConfig& storage);
 
   /// One node's link in one direction.
   [[nodiscard]] transport::Lane& lane(Pool pool, std::size_t node, Direction direction) const {

@@ -63,8 +63,7 @@ class StoredBlocks final : public StoredPrompts {
 
 StoredBlocks::StoredBlocks(const StoredPromptsParts& parts) : parts_(parts) {
   if (parts_.config.prefill != serving::PrefillKind::prefix_cache || parts_.memory.block_tokens() == 0) return;
-  store_.emplace(parts_.config.cluster.pools->storage.capacity_bytes,
-                 parts_.memory.stored_transfer(parts_.memory.block_tokens()));
+  store_.emplace(parts_.storage.capacity_bytes, parts_.memory.stored_transfer(parts_.memory.block_tokens()));
 }
 
 void StoredBlocks::arrived(PoolRequest& r, const models::RequestSpec& spec) {

@@ -64,6 +64,7 @@ class StoredPrompts {
 /// All of it outlives them.
 struct StoredPromptsParts {
   const serving::ServingConfig& config;
+  const serving::StorageConfig& storage;
   const RequestMemory& memory;
   const StorageNetwork& network;
   const RequestTable& requests;

@@ -46,29 +46,31 @@ TwoPools::TwoPools(const serving::RunEnvironment& environment, std::unique_ptr<s
     : env_(environment),
       config_(environment.config),
       decode_(*serving::find_decode_policy(config_.decode.policy)),
+      pools_(*config_.cluster.pools),
       parts_(parts_by_kind(config_, decode_)),
       acceptance_(serving::acceptance_of(
           config_, std::max(serving::draft_limit(config_.decode), config_.decode.draft_lengths.maximum))),
       paths_(usable_paths(config_)),
       log_(environment.simulator, config_, environment.measured),
-      network_(environment.simulator, environment.fabric, config_.cluster),
+      network_(environment.simulator, environment.fabric, config_.cluster, pools_.storage),
       memory_(config_, decode_, parts_of(Pool::local).geometry, parts_of(Pool::remote).geometry,
               environment.prefix_block_tokens),
       environments_{environment_of(Pool::local), environment_of(Pool::remote)},
-      dispatcher_(dispatcher_of(config_.cluster.pools->dispatch).make(config_, paths_)),
+      dispatcher_(dispatcher_of(pools_.dispatch).make(config_, paths_)),
       queues_(environment.simulator, environment.trace, *dispatcher_, outlook_, reloads_, *this),
       sites_(environments_, *this, changed_sites_, network_),
       loads_(environment.simulator, config_.cluster, network_, requests_, *this),
       prompts_(std::move(prompts)),
-      stored_(make_stored_prompts({config_, memory_, network_, requests_, loads_, *this}, prompts_.get())),
+      stored_(
+          make_stored_prompts({config_, pools_.storage, memory_, network_, requests_, loads_, *this}, prompts_.get())),
       reloads_(environment.simulator, config_, memory_, network_, sites_.local, loads_),
       lengths_({config_, group_of(config_.cluster, Pool::remote), decode_, parts_.back().geometry, parts_.back().timer,
-                acceptance_},
+                acceptance_, pools_.message_latency_s},
                environment.measured),
-      outlook_({environment.simulator, config_, paths_, sites_, memory_, network_, *stored_, reloads_, lengths_,
+      outlook_({environment.simulator, config_, pools_, paths_, sites_, memory_, network_, *stored_, reloads_, lengths_,
                 *dispatcher_, changed_sites_}),
-      rounds_({environment.simulator, config_, acceptance_, requests_, *stored_, *dispatcher_, outlook_, reloads_,
-               memory_, lengths_, log_, *this},
+      rounds_({environment.simulator, config_, pools_.message_latency_s, acceptance_, requests_, *stored_, *dispatcher_,
+               outlook_, reloads_, memory_, lengths_, log_, *this},
               environments_.front(), sites_.local) {}
 
 serving::InstanceEnvironment TwoPools::environment_of(Pool pool) {
@@ -184,7 +186,7 @@ std::string TwoPools::take(PoolRequest& r, const models::RequestSpec& spec) {
   std::optional<Path> path = dispatcher_->on_arrival(r, outlook_);
   const auto runs_on = [&](Path p) { return outlook_.could_ever_run(r, p); };
   if (path && !runs_on(*path)) {  // another one that it may have been given
-    const auto& weights = config_.cluster.pools->dispatch.weights;
+    const auto& weights = pools_.dispatch.weights;
     const auto other = std::find_if(paths_.begin(), paths_.end(),
                                     [&](Path p) { return runs_on(p) && weights.at(models::index_of(p)) > 0; });
     if (other != paths_.end()) path = *other;

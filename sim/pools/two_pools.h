@@ -102,6 +102,7 @@ class TwoPools final : public serving::ServingSystem,
   serving::RunEnvironment env_;
   const serving::ServingConfig& config_;
   const serving::DecodePolicy& decode_;
+  const serving::PoolsConfig& pools_;
   std::deque<serving::GroupParts> parts_;  // of the local pool, and of the remote one where that is of another kind
   models::AcceptanceModel acceptance_;
   std::vector<models::Path> paths_;  // that requests can take

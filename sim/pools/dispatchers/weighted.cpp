@@ -50,7 +50,7 @@ DispatcherEntry dispatcher_weighted() {
           .needs_weights = true,
           .make = [](const serving::ServingConfig& config,
                      std::span<const models::Path> paths) -> std::unique_ptr<Dispatcher> {
-            return std::make_unique<Weighted>(config.cluster.pools->dispatch, paths);
+            return std::make_unique<Weighted>(*config.cluster.topology().dispatcher, paths);
           }};
 }
 
