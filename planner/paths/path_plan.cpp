@@ -190,10 +190,12 @@ std::vector<Purchase> purchases(const scenario::Scenario& scenario) {
   };
   using Cluster = serving::ClusterConfig;
   static constexpr std::array<Offer, 6> offers{{
-      {"local_node", "one more local node", [](Cluster& c) { ++c.groups.front().count; }},
-      {"remote_node", "one more remote node", [](Cluster& c) { ++c.groups.back().count; }},
-      {"local_link", "10 % more bandwidth to the local pool", [](Cluster& c) { widen(c.groups.front()); }},
-      {"remote_link", "10 % more bandwidth to the remote pool", [](Cluster& c) { widen(c.groups.back()); }},
+      {"local_node", "one more local node", [](Cluster& c) { ++c.with(&serving::Roles::verify).count; }},
+      {"remote_node", "one more remote node", [](Cluster& c) { ++c.with(&serving::Roles::draft).count; }},
+      {"local_link", "10 % more bandwidth to the local pool",
+       [](Cluster& c) { widen(c.with(&serving::Roles::verify)); }},
+      {"remote_link", "10 % more bandwidth to the remote pool",
+       [](Cluster& c) { widen(c.with(&serving::Roles::draft)); }},
       {"memory_bandwidth", "10 % more GPU memory bandwidth",
        [](Cluster& c) {
          for (serving::GroupConfig& group : c.groups) group.gpu.memory_bytes_per_s.value *= kMore;

@@ -31,7 +31,7 @@ Loads::Loads(engine::Simulator& simulator, const serving::ClusterConfig& cluster
              const RequestTable& requests, LoadsOwner& owner)
     : simulator_(simulator), network_(network), requests_(requests), owner_(owner) {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    nodes_.at(i).resize(static_cast<std::size_t>(cluster.groups.at(i).count));
+    nodes_.at(i).resize(static_cast<std::size_t>(group_of(cluster, static_cast<Pool>(i)).count));
   }
 }
 

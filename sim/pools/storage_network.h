@@ -19,9 +19,9 @@ namespace kvsim::pools {
 
 enum class Pool : std::uint8_t { local, remote };
 const char* name_of(Pool pool);
-/// The pool's group.
+/// The pool's group: the local one verifies, and the remote one drafts.
 inline const serving::GroupConfig& group_of(const serving::ClusterConfig& cluster, Pool pool) {
-  return cluster.groups.at(static_cast<std::size_t>(pool));
+  return cluster.with(pool == Pool::local ? &serving::Roles::verify : &serving::Roles::draft);
 }
 /// "local node 0": in timelines and messages.
 std::string node_name(Pool pool, std::size_t index);

@@ -145,21 +145,22 @@ void lay_out_groups(serving::ClusterConfig& cluster, Written& written, const mod
   usual.host_memory_bytes = written.host.memory_bytes;
   usual.host_link = written.host.link;
   usual.outages = written.host.outages;
-  const auto add = [&](const char* name, PoolInput& pool) {
+  const auto add = [&](const char* name, serving::Roles roles, PoolInput& pool) {
     if (pool.gpu) {
       pool.gpu->gpu_key = fmt::format("cluster.pools.{}.gpu", name);
       pool.gpu->stated_kv = stated_kv(*pool.gpu, report);
     }
     GroupConfig& group = cluster.groups.emplace_back(pool.gpu ? *pool.gpu : written.gpus);
     group.name = name;
+    group.roles = roles;
     group.count = pool.nodes;
     group.storage_link = pool.link;
     group.shared_bytes_per_s = pool.shared_bytes_per_s;
     group.outages = pool.outages;
   };
   if (written.pools) {
-    add("local", written.pools->local);
-    add("remote", written.pools->remote);
+    add("local", {.draft = false}, written.pools->local);
+    add("remote", {.verify = false}, written.pools->remote);
   }
   for (GroupConfig& group : cluster.groups) complete_machine(group, catalogue, report);
 }

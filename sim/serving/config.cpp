@@ -26,7 +26,7 @@ Topology ClusterConfig::topology() const& {
             {{group, {group.host_link, "cluster.host.link", "host_link"}}},
             {"host", group.host_memory_bytes, {}, host_shared && group.host_memory_bytes > 0}};
   }
-  const GroupConfig &local = groups.front(), &remote = groups.back();
+  const GroupConfig &local = with(&Roles::verify), &remote = with(&Roles::draft);
   Topology t{"cluster.pools",
              "node",
              {{local, {local.storage_link, "cluster.pools.local.link", "local_link"}},
@@ -36,6 +36,18 @@ Topology ClusterConfig::topology() const& {
   t.message_latency_s = pools->message_latency_s;
   t.drafts_while_waiting = false;
   return t;
+}
+
+const GroupConfig& ClusterConfig::with(bool Roles::*role) const {
+  const auto found =
+      std::find_if(groups.begin(), groups.end(), [role](const auto& group) { return group.roles.*role; });
+  return found == groups.end() ? groups.front() : *found;
+}
+
+GroupConfig& ClusterConfig::with(bool Roles::*role) {
+  const auto found =
+      std::find_if(groups.begin(), groups.end(), [role](const auto& group) { return group.roles.*role; });
+  return found == groups.end() ? groups.front() : *found;
 }
 
 const GroupConfig& ClusterConfig::uniform() const {

@@ -83,10 +83,16 @@ struct StatedKv {
   std::int64_t amount = 0;
 };
 
+/// Stages of a request that instances may take.
+struct Roles {
+  bool prefill = true, draft = true, decode = true, verify = true;
+};
+
 /// Instances that are alike. The GPUs of each share the model as `parallel` says, and have links of their own to host
 /// memory.
 struct GroupConfig {
   std::string name = "gpu";  ///< in results, and as the end of its links: "gpu" (replicas), "local", "remote"
+  Roles roles{};
   std::string gpu_key = "cluster.gpu";  ///< of the scenario: says the GPUs
   std::int64_t kind = 0;                ///< groups of one kind have the same GPUs, profile, parallelism and memory
   std::int64_t count = 1;               ///< instances
@@ -126,6 +132,10 @@ struct ClusterConfig {
 
   [[nodiscard]] Topology topology() const&;
   Topology topology() const&& = delete;
+
+  /// The first group that takes the stage.
+  [[nodiscard]] const GroupConfig& with(bool Roles::*role) const;
+  [[nodiscard]] GroupConfig& with(bool Roles::*role);
 
   /// The group with the GPUs, profile, parallelism and memory of all instances, for what knows one kind of instance
   /// only. Throws ConfigurationError at the key of GPUs that differ from those of another group.

@@ -57,7 +57,8 @@ void check_dispatch(const ServingConfig& config, const PoolsConfig& pools) {
   if (usable_paths(config).empty()) {
     throw ConfigurationError("dispatch.paths",
                              fmt::format("none of these paths can be taken with {} local and {} remote nodes",
-                                         config.cluster.groups.front().count, config.cluster.groups.back().count));
+                                         config.cluster.with(&serving::Roles::verify).count,
+                                         config.cluster.with(&serving::Roles::draft).count));
   }
   if (entry->name == "planned" && serving::find_decode_policy(config.decode.policy)->drafter) {
     throw ConfigurationError(
@@ -100,7 +101,8 @@ void check_storage(const ServingConfig& config, const PoolsConfig& pools) {
 
 /// Checks that KV has the same bytes in both pools, as links and the storage node count one size.
 void check_kv_sizes(const ServingConfig& config) {
-  const serving::GroupConfig &local = config.cluster.groups.front(), &remote = config.cluster.groups.back();
+  const serving::GroupConfig& local = config.cluster.with(&serving::Roles::verify);
+  const serving::GroupConfig& remote = config.cluster.with(&serving::Roles::draft);
   if (local.kind == remote.kind) return;
   const auto bytes = [&config](const serving::GroupConfig& group) {
     const serving::KvGeometry kv = serving::configured_geometry(config, group);

@@ -201,8 +201,8 @@ std::string nodes_and_slots(const PoolsPlan& plan) {
     return fmt::format("{} and {} {}", local, remote,
                        of(*kinds.front(), problem.pools.local > 0 ? slots.local : slots.remote));
   }
-  return fmt::format("{} {}, and {} {}", local, of(c.groups.front(), slots.local), remote,
-                     of(c.groups.back(), slots.remote));
+  return fmt::format("{} {}, and {} {}", local, of(c.with(&serving::Roles::verify), slots.local), remote,
+                     of(c.with(&serving::Roles::draft), slots.remote));
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ ErrorInterval quantised_interval(const serving::ServingConfig& c, const serving:
 
 std::string quantised_words(const scenario::Scenario& scenario, const serving::Measurements& m) {
   const serving::ServingConfig& c = scenario.serving;
-  const serving::GroupConfig& group = c.cluster.groups.back();  // of pools, the one that drafts
+  const serving::GroupConfig& group = c.cluster.with(&serving::Roles::draft);
   const auto& kernel = group.profile.quantised;
   const serving::DecodePolicy& decode = *serving::find_decode_policy(c.decode.policy);
   if (!kernel || !(kernel->low < kernel->high) || !(decode.reads_compressed || decode.low_bit_copy)) return {};

@@ -22,6 +22,7 @@ inline scenario::Scenario pool_scenario(const std::vector<std::string>& override
   for (auto [name, nodes, read] : {std::tuple{"local", 1, 40e9}, std::tuple{"remote", 3, 2e9}}) {
     serving::GroupConfig& group = name == std::string("local") ? groups.front() : groups.back();
     group.name = name;
+    (&group == &groups.front() ? group.roles.draft : group.roles.verify) = false;
     group.count = nodes;
     group.storage_link.read_bytes_per_s.value = read;
   }
