@@ -9,8 +9,8 @@
 #include "models/calibration/device_fits.h"
 #include "models/kernels/step_time.h"
 #include "models/schema/error.h"
+#include "sim/instance/interference.h"
 #include "sim/machine/gpu_group.h"
-#include "sim/serving/interference.h"
 #include "sim/transport/fabric.h"
 
 namespace kvsim::planner {

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "sim/engine/simulator.h"
+#include "sim/instance/scheduling.h"
 #include "sim/pools/pool_request.h"
 #include "sim/pools/site.h"
 #include "sim/serving/instance_environment.h"
 #include "sim/serving/schedule_policy.h"
-#include "sim/serving/scheduling.h"
 
 namespace kvsim::pools {
 

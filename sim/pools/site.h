@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "sim/instance/instance.h"
+#include "sim/instance/route.h"
 #include "sim/machine/gpu_group.h"
 #include "sim/pools/storage_network.h"
-#include "sim/serving/instance.h"
 #include "sim/serving/instance_environment.h"
 #include "sim/serving/measurements.h"
-#include "sim/serving/route.h"
 
 namespace kvsim::pools {
 

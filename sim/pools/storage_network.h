@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "sim/engine/simulator.h"
+#include "sim/instance/fetched_steps.h"
 #include "sim/serving/config.h"
-#include "sim/serving/fetched_steps.h"
 #include "sim/transport/fabric.h"
 
 namespace kvsim::pools {

@@ -59,7 +59,7 @@ struct SimulationOutcome {
   bool given_up = false;  ///< ended early: more misses than RunConfig::most_misses allows
 };
 
-// Machines that serve requests, as the run loop sees them: replicas with host memory (replica_fleet), or two pools of
+// Machines that serve requests, as the run loop sees them: replicas (sim/systems/fleet), or two pools of
 // nodes around a storage node (sim/pools). The loop knows arrivals, warm-up, judgement and the end of a run; a system
 // knows what happens to a request in between.
 

@@ -10,8 +10,8 @@
 #include "sim/cache/prompt_cache.h"
 #include "sim/pools/two_pools.h"
 #include "sim/reuse/chunk_reuse.h"
-#include "sim/serving/replica_fleet.h"
 #include "sim/systems/checks.h"
+#include "sim/systems/fleet.h"
 
 namespace kvsim::systems {
 namespace {
@@ -47,19 +47,16 @@ constexpr std::array kMachines{
     // Replicas whose prompts are put together from chunks.
     Machines{[](const ServingConfig& config) { return config.reuse.has_value(); }, check_reuse,
              [](const RunEnvironment& environment, const cache::FutureUses* future) {
-               return serving::make_replica_fleet(environment,
-                                                  std::make_unique<reuse::ChunkReuse>(environment, future));
+               return make_fleet(environment, std::make_unique<reuse::ChunkReuse>(environment, future));
              }},
     // Replicas whose prompts are stored in tiers and found again.
     Machines{[](const ServingConfig& config) { return config.placement.has_value(); }, check_tiered_replicas,
              [](const RunEnvironment& environment, const cache::FutureUses* future) {
-               return serving::make_replica_fleet(environment, prompt_cache(environment, future));
+               return make_fleet(environment, prompt_cache(environment, future));
              }},
     // Replicas with host memory.
     Machines{[](const ServingConfig&) { return true; }, check_serving,
-             [](const RunEnvironment& environment, const cache::FutureUses*) {
-               return serving::make_replica_fleet(environment);
-             }},
+             [](const RunEnvironment& environment, const cache::FutureUses*) { return make_fleet(environment); }},
 };
 
 const Machines& machines_of(const ServingConfig& config) {

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "sim/cache/prompt_cache.h"
-#include "sim/serving/replica_fleet.h"
+#include "sim/systems/fleet.h"
 #include "sim/systems/systems.h"
 #include "tests/scenario/summary.h"
 #include "tests/support/small_scenario.h"
@@ -38,9 +38,9 @@ class LookedUpInEveryStep final : public cache::PromptCache {
 std::pair<std::string, std::string> both_ways(const scenario::Scenario& s) {
   const auto feed = make_feed(s, s.serving.run.seed), again = make_feed(s, s.serving.run.seed);
   const auto in_every_step = serving::run_system(s.serving, *again, {}, [](const serving::RunEnvironment& environment) {
-    return serving::make_replica_fleet(environment, std::make_unique<LookedUpInEveryStep>(
-                                                        environment.simulator, environment.fabric, environment.config,
-                                                        environment.prefix_block_tokens, nullptr));
+    return systems::make_fleet(environment, std::make_unique<LookedUpInEveryStep>(
+                                                environment.simulator, environment.fabric, environment.config,
+                                                environment.prefix_block_tokens, nullptr));
   });
   return {summary(systems::simulate(s.serving, *feed).measured), summary(in_every_step.measured)};
 }

@@ -1,4 +1,4 @@
-#include "sim/serving/roster.h"
+#include "sim/instance/roster.h"
 
 #include <gtest/gtest.h>
 

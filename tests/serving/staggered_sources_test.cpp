@@ -8,9 +8,9 @@
 #include <random>
 #include <vector>
 
+#include "sim/instance/full_kv_source.h"
+#include "sim/instance/kv_transfers.h"
 #include "sim/serving/admit.h"
-#include "sim/serving/full_kv_source.h"
-#include "sim/serving/kv_transfers.h"
 #include "sim/serving/schedule_policy.h"
 #include "sim/transport/fabric.h"
 #include "tests/support/small_scenario.h"

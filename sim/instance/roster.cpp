@@ -1,0 +1,77 @@
+#include "sim/instance/roster.h"
+
+#include <algorithm>
+
+namespace kvsim::serving {
+namespace {
+
+/// Its place in a list in order of admission, whether it is there or not.
+std::vector<Request*>::const_iterator place(const std::vector<Request*>& list, const Request& r) {
+  return std::lower_bound(list.begin(), list.end(), r.admission,
+                          [](const Request* other, std::uint64_t admission) { return other->admission < admission; });
+}
+
+void take_out(std::vector<Request*>& list, const Request& r) {
+  const auto at = place(list, r);
+  if (at != list.end() && *at == &r) list.erase(at);
+}
+
+}  // namespace
+
+void Roster::arrive(Request& r) {
+  r.phase = Phase::queued;
+  queue_.push_back(&r);
+}
+
+void Roster::admit_next() {
+  Request& r = next();
+  queue_.pop_front();
+  r.admission = ++admissions_;
+  resident_ += r.resident ? 1 : 0;
+}
+
+std::vector<Request*>& Roster::list_of(Phase phase) {
+  if (phase == Phase::decoding) return decoding_;
+  return phase == Phase::prefilling ? prefilling_ : loading_;
+}
+
+void Roster::move(Request& r, Phase phase) {
+  ++changes_;
+  if (r.phase != Phase::queued) take_out(list_of(r.phase), r);
+  r.phase = phase;
+  std::vector<Request*>& list = list_of(phase);
+  list.insert(place(list, r), &r);
+}
+
+void Roster::join(Request& r, Phase phase) {
+  ++changes_;
+  r.admission = ++admissions_;
+  r.phase = phase;
+  list_of(phase).push_back(&r);
+}
+
+void Roster::part(const Request& r) {
+  ++changes_;
+  for (auto* list : {&decoding_, &prefilling_, &loading_}) take_out(*list, r);
+}
+
+void Roster::push_out(Request& r) {
+  leave(r);
+  r.phase = Phase::queued;
+  queue_.push_front(&r);
+}
+
+void Roster::leave(const Request& r) {
+  part(r);
+  resident_ -= r.resident ? 1 : 0;
+}
+
+Request& Roster::newest() const {
+  Request* newest = nullptr;
+  for (const auto* list : {&decoding_, &prefilling_, &loading_}) {
+    if (!list->empty() && (!newest || list->back()->admission > newest->admission)) newest = list->back();
+  }
+  return *newest;
+}
+
+}  // namespace kvsim::serving

@@ -1,0 +1,222 @@
+#include "sim/instance/scheduling.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "sim/serving/draft_lengths/draft_length_policy.h"
+
+namespace kvsim::serving {
+
+namespace {
+
+/// The configured keys, where what does not come by layers comes whole.
+ScheduleConfig schedule_of(const InstanceEnvironment& environment) {
+  ScheduleConfig schedule = environment.config.schedule;
+  if (!full_kv_comes_by_layers(environment.config, environment.decode)) schedule.arrival = ReloadArrival::whole;
+  return schedule;
+}
+
+}  // namespace
+
+Scheduling::Scheduling(const InstanceEnvironment& environment, const SchedulePolicyEntry& policy,
+                       const std::vector<Request*>& decoding, const machine::GpuGroup& gpus, const KvHoldings& memory,
+                       double tokens_per_draft, Asked asked)
+    : env_(environment),
+      decoding_(decoding),
+      gpus_(gpus),
+      memory_(memory),
+      tokens_per_draft_(tokens_per_draft),
+      when_due_(asked != Asked::in_every_step),
+      by_time_(asked == Asked::by_time),
+      kv_comes_by_layers_(full_kv_comes_by_layers(environment.config, environment.decode)),
+      loads_first_at_once_(policy.loads_first_at_once),
+      draft_limit_(draft_limit(environment.config.decode)),
+      policy_(policy.make(schedule_of(environment))),
+      together_(policy_->decides_together()),
+      iteration_s_(gpus.iteration_s()) {}
+
+bool Scheduling::admit(const Request& r, std::int64_t first_load_bytes) {
+  tell_passed();
+  return policy_->admit(r, first_load_bytes, view());
+}
+
+void Scheduling::ask(Request& r) {
+  if (std::exchange(r.scheduled.asked_, true)) return;
+  asking_.push_back(&r);
+  all_ = all_ || together_;
+}
+
+void Scheduling::reload_found_no_memory(Request& r, std::int64_t bytes, bool wished_until_it_starts) {
+  if (!wished_until_it_starts || together_ || !when_due_) return ask(r);
+  awaiting_memory_.push_back({&r, bytes});
+}
+
+void Scheduling::kv_arrived(Request& r) {
+  if (!r.scheduled.whatever_comes_) ask(r);
+}
+
+bool Scheduling::drafted(Request& r) {
+  if (r.scheduled.whatever_comes_ && r.round.drafted < most_drafts(r, draft_limit_)) return false;
+  ask(r);
+  return true;
+}
+
+bool Scheduling::verified(Request& r) {
+  tell_passed();
+  if (!policy_->verified(r, view())) return false;
+  ask(r);
+  return true;
+}
+
+void Scheduling::removed(Request& r) {
+  tell_passed();
+  policy_->removed(r);
+  forget(r);
+  if (r.scheduled.asked_) {
+    std::erase(asking_, &r);
+    std::erase(asked_, &r);
+  }
+  std::erase_if(awaiting_memory_, [&r](const AwaitingMemory& a) { return a.request == &r; });
+  r.scheduled = {};
+  all_ = all_ || together_;
+}
+
+/// What was decided stands no longer.
+void Scheduling::forget(Request& r) {
+  ScheduledPlace& place = r.scheduled;
+  if (place.decided_) count(place, -1);
+  place.decided_ = false;
+  ends_.cancel(std::exchange(place.ends_, 0));
+}
+
+void Scheduling::count(const ScheduledPlace& place, std::int64_t sign) {
+  if (place.action_ == Action::draft) drafting_ += sign;
+  if (place.action_ != Action::stall) return;
+  stalled_ += sign;
+  if (place.late_) stalled_late_ += sign;
+}
+
+/// Iterations since the latest one.
+std::int64_t Scheduling::passed() {
+  if (!by_time_) {
+    return gpus_.idle() ? static_cast<std::int64_t>(gpus_.idle_for().seconds() / gpus_.iteration_s()) : 1;
+  }
+  const double since = part_ + (env_.simulator.now() - decided_).seconds() / iteration_s_;
+  auto whole = static_cast<std::int64_t>(since);
+  if (end_of(whole + 1) <= env_.simulator.now()) whole += 1;  // to the nanosecond
+  part_ = std::max(since - static_cast<double>(whole), 0.0);
+  decided_ = env_.simulator.now();
+  iteration_s_ = gpus_.iteration_s();
+  return whole;
+}
+
+/// By time, of so many iterations after the latest decision.
+engine::SimTime Scheduling::end_of(std::int64_t iterations) const {
+  return decided_ + engine::from_seconds((static_cast<double>(iterations) - part_) * iteration_s_);
+}
+
+bool Scheduling::anybody_due() {
+  return asks_next() || (!ends_.empty() && end_of(ends_.top_key() - now_) <= env_.simulator.now()) ||
+         std::any_of(awaiting_memory_.begin(), awaiting_memory_.end(),
+                     [this](const AwaitingMemory& a) { return a.bytes <= memory_.available(); });
+}
+
+void Scheduling::pass(std::int64_t iterations) {
+  now_ += iterations;
+  untold_ += iterations;
+}
+
+void Scheduling::tell_passed() {
+  if (untold_ > 0) policy_->pass(std::exchange(untold_, 0));
+}
+
+std::span<Request* const> Scheduling::begin_iteration() {
+  if (by_time_ && !anybody_due()) return {};
+  pass(passed());
+  while (!ends_.empty() && ends_.top_key() <= now_) {
+    Request& r = *ends_.pop().value;
+    r.scheduled.ends_ = 0;
+    ask(r);
+  }
+  for (const AwaitingMemory& a : awaiting_memory_) {
+    if (a.bytes <= memory_.available()) ask(*a.request);
+  }
+  asked_.clear();
+  if (all_ || !when_due_) {
+    asked_.assign(decoding_.begin(), decoding_.end());
+    asking_.clear();
+    for (Request* r : asked_) forget(*r);
+    awaiting_memory_.clear();
+  } else {
+    for (Request* r : asking_) forget(*r);
+    if (drafting_ == 0) {
+      for (const AwaitingMemory& a : awaiting_memory_) {
+        forget(*a.request);
+        ask(*a.request);
+      }
+    }
+    std::erase_if(awaiting_memory_, [](const AwaitingMemory& a) { return a.request->scheduled.asked_; });
+    asked_.swap(asking_);
+    std::sort(asked_.begin(), asked_.end(),
+              [](const Request* a, const Request* b) { return a->admission < b->admission; });
+  }
+  all_ = false;
+  return asked_;
+}
+
+const IterationPlan& Scheduling::plan() {
+  plan_.decisions.assign(asked_.size(), {});
+  plan_.reloads.clear();
+  if (!asked_.empty() || (drafting_ == 0 && !together_)) {
+    tell_passed();
+    policy_->plan(view(), plan_);
+  }
+  for (std::size_t i = 0; i < asked_.size(); ++i) decide(*asked_[i], plan_.decisions[i]);
+  return plan_;
+}
+
+void Scheduling::decide(Request& r, const Decision& decision) {
+  r.round.late = r.round.late || decision.late;
+  ScheduledPlace& place = r.scheduled;
+  place.action_ = r.direct ? Action::draft : decision.action;
+  place.decided_ = true;
+  place.late_ = r.round.late;
+  place.asked_ = false;
+  place.whatever_comes_ = decision.whatever_comes;
+  count(place, 1);
+  if (decision.stands <= 1 || place.action_ == Action::verify || asked_while_kv_comes(r)) {
+    ask(r);
+  } else if (decision.stands != Decision::kUntilItChanges) {
+    place.ends_ = ends_.push(now_ + decision.stands, &r);
+  }
+}
+
+std::int64_t Scheduling::iterations_left() {
+  if (all_ || !when_due_ || !asking_.empty()) return 0;
+  return ends_.empty() ? std::numeric_limits<std::int64_t>::max() : ends_.top_key() - now_ - 1;
+}
+
+std::optional<engine::SimTime> Scheduling::asks_at() {
+  const std::int64_t left = iterations_left();
+  if (left == std::numeric_limits<std::int64_t>::max()) return std::nullopt;
+  return std::max(end_of(left + 1), env_.simulator.now());
+}
+
+ReplicaView Scheduling::view() const {
+  ReplicaView v;
+  v.now = env_.simulator.now();
+  v.decoding = decoding_;
+  v.asked = asked_;
+  v.drafting = drafting_;
+  v.iteration_s = gpus_.iteration_s();
+  v.loads_each = full_kv_->loads_each(v.iteration_s, static_cast<std::int64_t>(v.decoding.size()));
+  v.kv_capacity = memory_.capacity();
+  v.held_bytes = memory_.held();
+  v.draft_limit = draft_limit_;
+  v.tokens_per_draft = tokens_per_draft_;
+  v.full_kv = full_kv_;
+  return v;
+}
+
+}  // namespace kvsim::serving

@@ -1,0 +1,229 @@
+#include "sim/instance/steady_batch.h"
+
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "sim/engine/invariant.h"
+
+namespace kvsim::serving {
+namespace {
+
+/// What requests attend to is whole in these: see KvGeometry.
+constexpr double kParts = 1024;
+
+}  // namespace
+
+SteadyBatch::SteadyBatch(const StepParts& parts, const KvGeometry& geometry, KvHoldings* memory, bool traced)
+    : parts_(parts),
+      geometry_(geometry),
+      memory_(memory),
+      traced_(traced),
+      units_(parts.decodes_compressed() ? geometry.compressed_units() : geometry.full_units()) {
+  if (!memory_ || !units_) return;
+  block_ = geometry.block_tokens() * units_->of_token;
+  if (std::has_single_bit(static_cast<std::uint64_t>(block_))) within_ = block_ - 1;
+  by_held_.assign(static_cast<std::size_t>(block_), 0);
+}
+
+bool SteadyBatch::possible(Work work) const {
+  return !traced_ && parts_.may_grow() && (!memory_ || work == Work::draft || units_);
+}
+
+/// In a step, a token more than the context is held; of the tokens before it, some may be compressed.
+std::optional<std::int64_t> SteadyBatch::held_units(const Request& r) const {
+  if (!units_) return std::nullopt;
+  if (!parts_.decodes_compressed()) return r.attended();
+  const auto held = geometry_.compressed().in_units(r.prompt - r.prefix.dropped, r.generated);
+  return held ? std::optional(*held + units_->of_token - units_->a_token_adds) : std::nullopt;
+}
+
+/// It is up to date.
+void SteadyBatch::count(const Request& r, std::int64_t sign) {
+  const auto one = static_cast<double>(sign), steps = static_cast<double>(steps_);
+  (r.steady.drafts_ ? drafting_ : decoding_) += sign;
+  const Member& member = of(r);
+  kv_growth_ += one * member.kv_growth;
+  kv_bytes_ += one * (member.kv_bytes + steps * member.kv_growth);
+  pairs_ += one * (member.pairs + steps);
+  quantised_growth_ += one * member.quantised_growth;
+  quantised_ += one * (member.quantised + steps * member.quantised_growth);
+  if (grows(r)) by_held_[within_block(member.held - 1)] += sign;
+}
+
+bool SteadyBatch::join(Request& r, Work work, std::int64_t tokens, engine::SimTime now) {
+  if (!possible(work)) return false;
+  KVSIM_ALWAYS(r.steady.batch_ == nullptr && !under_way_, "a request joins a batch twice, or during a step");
+  KVSIM_ALWAYS(tokens > 0, "a request joins a batch that has nothing to do there");
+  Member member;
+  const std::optional<StepParts::Growth> growth = parts_.growth(r, work);
+  if (!growth || (work == Work::decode && r.record.last_token != now)) return false;
+  if (size() > 0 && last_end_ != now) return false;  // it came with a step that the members had no part in
+  if (memory_ && work == Work::decode) {
+    const std::optional<std::int64_t> held = held_units(r);
+    if (!held || r.kv.held() != bytes_of(*held)) return false;
+    member.held = *held - steps_ * units_->a_token_adds;
+  }
+  last_end_ = now;
+  models::StepWork its;
+  parts_.add(r, {work, 1}, its);
+  member.since = steps_;
+  member.kv_growth = growth->kv_bytes;
+  member.kv_bytes = its.decode.kv_bytes - static_cast<double>(steps_) * growth->kv_bytes;
+  member.quantised_growth = growth->quantised;
+  member.quantised = its.decode.quantised - static_cast<double>(steps_) * growth->quantised;
+  member.pairs = its.decode.pairs - static_cast<double>(steps_);
+  member.due = due_.push(steps_ + tokens, &r);
+  enter(r, work, member);
+  count(r, 1);
+  return true;
+}
+
+void SteadyBatch::enter(Request& r, Work work, const Member& member) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(members_.size()));
+    members_.emplace_back();
+  }
+  r.steady.batch_ = this;
+  r.steady.drafts_ = work == Work::draft;
+  r.steady.member_ = free_.back();
+  free_.pop_back();
+  of(r) = member;
+  of(r).longest = longest_.push(-static_cast<std::int64_t>(member.pairs * kParts), r.steady.member_);
+  find_first();
+}
+
+void SteadyBatch::find_first() {
+  next_due_ = due_.empty() ? kNever : due_.top_key();
+  if (!longest_.empty()) longest_pairs_ = members_[longest_.top()].pairs;
+}
+
+void SteadyBatch::leave(Request& r) {
+  if (!has(r)) return;
+  update(r);
+  due_.cancel(of(r).due);
+  forget(r);
+  find_first();
+}
+
+/// It is up to date, and nothing is due of it any more.
+void SteadyBatch::forget(Request& r) {
+  count(r, -1);
+  longest_.cancel(of(r).longest);
+  free_.push_back(r.steady.member_);
+  r.steady.batch_ = nullptr;
+  if (size() > 0) return;
+  gaps_.clear();
+  last_gap_ = {};
+}
+
+void SteadyBatch::update(Request& r) {
+  if (!has(r)) return;
+  if (grows(r)) memory_->attribute(r.kv, held(r));
+  Member& member = of(r);
+  const std::int64_t steps = steps_ - member.since;
+  if (steps == 0) return;
+  if (r.steady.drafts_) {
+    r.round.drafted += steps;
+  } else {
+    r.generated += steps;
+    r.record.direct_tokens += steps;
+    r.record.last_token = last_end_;
+    r.record.largest_gap_s = std::max(r.record.largest_gap_s, largest_gap_since(member.since).seconds());
+  }
+  member.since = steps_;
+}
+
+std::int64_t SteadyBatch::held(const Request& r) const {
+  if (!has(r) || !grows(r)) return r.kv.held();
+  return bytes_of(of(r).held + (steps_ + (under_way_ ? 1 : 0)) * units_->a_token_adds);
+}
+
+engine::Duration SteadyBatch::largest_gap_since(std::int64_t step) const {
+  const auto largest = std::upper_bound(gaps_.begin(), gaps_.end(), step,
+                                        [](std::int64_t before, const Gap& gap) { return before < gap.step; });
+  return largest == gaps_.end() ? last_gap_.length : largest->length;
+}
+
+std::int64_t SteadyBatch::growth(std::int64_t after) const {
+  if (by_held_.empty()) return 0;
+  // Those with whom the units that a token adds reach into another block, which they do from each of as many places.
+  std::int64_t members = 0;
+  std::size_t at = within_block(-(steps_ + after + 1) * units_->a_token_adds);
+  for (std::int64_t i = 0; i < units_->a_token_adds; ++i) {
+    members += by_held_[at];
+    if (++at == by_held_.size()) at = 0;
+  }
+  return members * geometry_.block_bytes();
+}
+
+void SteadyBatch::begin_step(models::StepWork& work) {
+  drafts_ = drafting_;
+  if (size() == 0) return;
+  if (memory_ && decoding_ > 0) memory_->grow(growth());
+  under_way_ = true;
+  const auto requests = static_cast<double>(size());
+  work.decode.query_tokens += requests;
+  work.logit_tokens += requests;
+  work.decode.kv_bytes += kv_bytes_;
+  work.decode.pairs += pairs_;
+  work.decode.quantised += quantised_;
+  work.decode.longest_kv = std::max(work.decode.longest_kv, longest_pairs_ + static_cast<double>(steps_));
+}
+
+void SteadyBatch::end_step(engine::SimTime now) {
+  if (!under_way_) return;
+  under_way_ = false;
+  steps_ += 1;
+  kv_bytes_ += kv_growth_;
+  pairs_ += static_cast<double>(size());
+  quantised_ += quantised_growth_;
+  const engine::Duration length = gap(now);
+  last_end_ = now;
+  if (decoding_ == 0) return;
+  if (last_gap_.length > length) gaps_.push_back(last_gap_);
+  while (!gaps_.empty() && gaps_.back().length <= length) gaps_.pop_back();
+  last_gap_ = {steps_, length};
+}
+
+void SteadyBatch::end_step(engine::SimTime now, std::vector<Request*>& over) {
+  end_step(now, over, [](const Request&) { return std::int64_t{0}; });
+}
+
+void Stretch::begin(const ForwardPass& pass, bool alone) {
+  under_way_ = alone && enabled_ && steady_.size() > 0 && pass.entries.empty() &&
+               pass.work.tokens() == static_cast<double>(steady_.size()) && pass.work.extra_gpu_s == 0;
+  if (under_way_) by_tokens_ = step_times_.of(pass.work);
+}
+
+void Stretch::run(ForwardPass& pass) {
+  const engine::SimTime free_before = simulator_.free_before();
+  for (;; next(pass)) {
+    pass.time = step_times_.time(pass.work, by_tokens_);
+    machine::Step step = pass.step(step_times_);
+    step.computing = gpus_.computing(step);
+    if (simulator_.now() + step.computing >= free_before || steady_.ends_with_step()) return;
+    gpus_.pass(step, step.computing);
+    passed_ = true;
+  }
+}
+
+bool Stretch::end_step(ForwardPass& pass) {
+  passed_ = false;
+  const bool as_begun = pass.work.tokens() == static_cast<double>(steady_.size());  // nobody has left
+  under_way_ = under_way_ && as_begun && !gpus_.woken() && !steady_.ends_with_step();
+  if (under_way_) next(pass);
+  return under_way_;
+}
+
+/// A step has ended with which nobody finishes, and the next one begins.
+void Stretch::next(ForwardPass& pass) {
+  owner_.on_steady_step_ended();
+  steady_.end_step(simulator_.now());
+  pass.work.decode = {};
+  pass.work.logit_tokens = 0;
+  steady_.begin_step(pass.work);
+  owner_.on_steady_step_begins();
+}
+
+}  // namespace kvsim::serving
