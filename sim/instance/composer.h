@@ -18,9 +18,7 @@ class Composer final : private StepLoopOwner {
            Instance& of);
 
   [[nodiscard]] InstanceParts& parts() { return parts_; }
-  [[nodiscard]] const InstanceParts& parts() const { return parts_; }
   [[nodiscard]] WholeRoute& whole() { return whole_; }
-  [[nodiscard]] const WholeRoute& whole() const { return whole_; }
 
   // See Instance.
   void once(Request& r, Work work);

@@ -5,7 +5,7 @@
 namespace kvsim::serving {
 
 void Instance::submit(Request& r) {
-  if (parts_.own) return composer_.whole().submit(r);
+  if (parts_.own) return whole_.submit(r);
   if (parts_.admission.at_once()) return parts_.route->on_entered(*this, r);
   parts_.roster.arrive(r);
   parts_.loop.gpus().wake();

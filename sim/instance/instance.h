@@ -13,10 +13,10 @@ namespace kvsim::serving {
 class Instance {
  public:
   Instance(const InstanceEnvironment& environment, const InstanceSpec& spec, const SchedulePolicyEntry& schedule)
-      : composer_(environment, spec, schedule, *this), parts_(composer_.parts()) {}
+      : composer_(environment, spec, schedule, *this), parts_(composer_.parts()), whole_(composer_.whole()) {}
 
   /// Why this request could never run here, or an empty string.
-  [[nodiscard]] std::string refusal(const Request& request) const { return composer_.whole().refusal(request); }
+  [[nodiscard]] std::string refusal(const Request& request) const { return whole_.refusal(request); }
   /// Takes over a request that has arrived now. With a route of its own it has its memory, and Route::on_entered()
   /// follows.
   void submit(Request& request);
@@ -68,6 +68,7 @@ class Instance {
  private:
   Composer composer_;
   InstanceParts& parts_;
+  WholeRoute& whole_;
 };
 
 }  // namespace kvsim::serving

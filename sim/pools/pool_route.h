@@ -19,7 +19,6 @@ class PoolRoute final : private serving::Route,
   PoolRoute(const serving::RunEnvironment& environment, std::unique_ptr<serving::PromptStore> placed);
 
   [[nodiscard]] PoolParts& parts() { return parts_; }
-  [[nodiscard]] const PoolParts& parts() const { return parts_; }
   /// Reloads start and requests are assigned once for all that happens at this instant.
   void settle_soon();
 
