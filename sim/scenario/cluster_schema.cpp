@@ -49,7 +49,6 @@ ObjectSchema<GroupInput> make_gpu_schema() {
               "kernel profile; by default the GPU's own");
   s.reference("peer_link", &GroupInput::peer_link, "link", models::link_schema(), Presence::optional,
               "link between the replica's GPUs; by default the GPU's own");
-  s.shorthand("type");
   return s;
 }
 

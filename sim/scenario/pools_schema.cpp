@@ -94,7 +94,8 @@ ObjectSchema<PoolInput> pool_schema(const char* name, const char* description) {
   s.list("outages", &PoolInput::outages, outage_schema(), Presence::optional,
          "failures of the pool's links and of what they share");
   s.object("gpu", &PoolInput::gpu, gpu_schema(), Presence::optional,
-           "the GPUs of one node; keys that are left out are as in cluster.gpu, but another type has a profile, a "
+           "the GPUs of one node, or their type alone; keys that are left out are as in cluster.gpu, but another type "
+           "has a profile, a "
            "peer_link and KV memory of its own; by default those of cluster.gpu");
   for (const GpuRule& rule : gpu_rules()) {
     s.unread(rule.keys,

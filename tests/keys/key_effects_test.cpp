@@ -54,11 +54,13 @@ std::optional<std::string> for_pool(const std::string& assignment, std::string_v
   return std::string(pool) + assignment.substr(kGpu.size());
 }
 
-/// What the scenario makes of the GPUs at this key.
-std::string resolved_gpus(const std::vector<std::string>& sets, std::string_view key) {
+/// GPUs at this key as the scenario resolves them.
+std::string resolved_gpus(const std::vector<std::string>& sets, std::string_view key) try {
   const schema::ConfigNode all = schema::read_yaml(resolved_yaml(pools_file(sets).unjudged().load()), "");
   const schema::ConfigNode* gpus = all.find_path(key.substr(0, key.size() - 1));
   return gpus == nullptr ? "none" : schema::to_yaml(*gpus);
+} catch (const schema::InputError&) {
+  return "refused";
 }
 
 TEST(ScenarioKeys, OfAPoolsGpusDoWhatThoseOfTheClusterDo) {

@@ -38,9 +38,10 @@ class Staggered {
   explicit Staggered(serving::FullKv from)
       : scenario_(small_scenario({"schedule={policy: staggered, arrival: whole}"})),
         decode_(*serving::find_decode_policy("draft_verify")),
-        geometry_(serving::configured_geometry(scenario_.serving)),
+        geometry_(serving::configured_geometry(scenario_.serving, scenario_.serving.cluster.groups.front())),
         memory_(simulator_, "replica 0", kMemory, 0, nullptr),
-        link_(serving::make_host_link(fabric_, scenario_.serving, decode_, "replica 0")),
+        link_(serving::make_host_link(fabric_, scenario_.serving, scenario_.serving.cluster.groups.front(), decode_,
+                                      "replica 0")),
         policy_(serving::find_schedule_policy("staggered")->make(scenario_.serving.schedule)) {
     decode_.full_kv = from;
     source_ = serving::make_full_kv_source(
