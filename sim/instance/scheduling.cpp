@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "sim/instance/full_kv_source.h"
 #include "sim/serving/draft_lengths/draft_length_policy.h"
 
 namespace kvsim::serving {
