@@ -39,8 +39,8 @@ void Site::note_waiting() {
 void Site::finish_measuring(serving::PoolMeasurement& pool, std::int64_t sites) {
   instance_.finish_measuring();
   const serving::ComputedWork& computed = instance_.computed();
-  pool.capacity_s += gpus().measured().seconds();
-  pool.busy_s += gpus().measured_time().computing.seconds();
+  pool.capacity_s += gpus().spent().measured_length().seconds();
+  pool.busy_s += gpus().spent().measured().computing.seconds();
   pool.iterations += computed.iterations;
   pool.decode_tokens += computed.decode_tokens;
   pool.draft_tokens += computed.draft_tokens;

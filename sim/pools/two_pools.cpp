@@ -75,7 +75,7 @@ serving::LoadSample TwoPools::load() {
   parts_.sites.each([&](const Site& node) {
     sample.kv_bytes += node.memory().reserved();
     sample.waiting += node.requests_waiting();
-    sample.gpu += node.gpus().time();
+    sample.gpu += node.gpus().spent().all();
   });
   const serving::Measurements& m = parts_.groups.env.measured;
   sample.running = static_cast<std::int64_t>(m.arrived - m.completed - m.refused) - sample.waiting;

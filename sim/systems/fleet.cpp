@@ -96,7 +96,7 @@ class ReplicaFleet final : public serving::ServingSystem {
       sample.waiting += replica->requests().waiting();
       sample.kv_bytes += replica->memory().reserved();
       sample.kv_streaming_bytes += replica->memory().staged();
-      sample.gpu += replica->gpus().time();
+      sample.gpu += replica->gpus().spent().all();
     }
     prompts_->add_to(sample);
     return sample;
