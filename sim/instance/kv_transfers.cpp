@@ -105,13 +105,13 @@ void FirstLoads::abandon(Request& r) {
       from_host_.cancel(r.moving.transfer);
     }
   }
-  if (!r.assembly && r.prefix.tokens > 0) ++r.moving.stale_loads;  // others may wait for the same load
+  if (!r.prefill.assembly && r.prefix.tokens > 0) ++r.moving.stale_loads;  // others may wait for the same load
   end(r);
 }
 
 void Offloading::computed(Request& r, std::int64_t tokens) {
   if (!demand_.offloads(r)) return;
-  r.in_host_tokens += tokens;
+  r.moving.in_host_tokens += tokens;
   if (env_.decode.fetches()) return;  // it left while the step ran
   r.moving.writebacks += 1;
   under_way_ += 1;
@@ -131,8 +131,8 @@ void Offloading::offloaded(std::uint64_t id) {
   use_.note();
   r.moving.writebacks -= 1;
   env_.requests.release_if_over(r);
-  if (r.moving.writebacks == 0 && r.settling && r.phase == Phase::decoding) {
-    r.settling = false;
+  if (r.moving.writebacks == 0 && r.full_kv.settling && r.phase == Phase::decoding) {
+    r.full_kv.settling = false;
     owner_.on_settled(r);
   }
   gpus_.wake();

@@ -162,7 +162,7 @@ const IterationPlan& Scheduling::plan() {
 void Scheduling::decide(Request& r, const Decision& decision) {
   r.round.late = r.round.late || decision.late;
   ScheduledPlace& place = r.scheduled;
-  place.action_ = r.direct ? Action::draft : decision.action;
+  place.action_ = r.full_kv.direct ? Action::draft : decision.action;
   place.decided_ = true;
   place.late_ = r.round.late;
   place.asked_ = false;

@@ -278,7 +278,7 @@ double Outlook::reload_room(const Site& node) const {
 double Outlook::expected_s(const PoolRequest& r, const Assignment& p) const {
   const serving::Request& q = *r.request;
   const auto output = static_cast<double>(q.output);
-  const double chunks = std::ceil(static_cast<double>(q.prefill_target - parts_.stored.tokens(r)) /
+  const double chunks = std::ceil(static_cast<double>(q.prefill.target - parts_.stored.tokens(r)) /
                                   static_cast<double>(parts_.config.schedule.max_batched_tokens));
   const PathTraits& t = models::traits(p.path);
   if (!t.drafts) {

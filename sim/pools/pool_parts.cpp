@@ -89,7 +89,7 @@ void PoolParts::find_on(Site& site, PoolRequest& r) {
   serving::Request& q = *r.request;
   if (groups.config.schedule.prefix_caching && memory.block_tokens() > 0) {
     serving::KvHoldings::name_blocks(q.kv, r.blocks);
-    const std::int64_t there = std::as_const(site).memory().there(q.kv, (q.prefill_target - 1) / memory.block_tokens());
+    const std::int64_t there = std::as_const(site).memory().there(q.kv, (q.prefill.target - 1) / memory.block_tokens());
     if (there > std::ssize(r.held->chain)) {
       r.held->chain.assign(r.blocks.begin(), r.blocks.begin() + there);
       r.held->chain_tokens = there * memory.block_tokens();
@@ -100,7 +100,7 @@ void PoolParts::find_on(Site& site, PoolRequest& r) {
   if (std::exchange(r.preempted_at, nullptr) != &site || r.found > 0) return;
   const serving::KvGeometry& geometry = groups.of(site.pool()).geometry;
   r.found =
-      geometry.tokens_of_full_blocks(site.memory().take_back(q.kv, geometry.bytes_of_full_blocks(q.prefill_done)));
+      geometry.tokens_of_full_blocks(site.memory().take_back(q.kv, geometry.bytes_of_full_blocks(q.prefill.done)));
 }
 
 void PoolParts::hold_on(Site& site, PoolRequest& r) {

@@ -109,7 +109,7 @@ std::string TwoPools::take(PoolRequest& r, const models::RequestSpec& spec) {
         "model.max_context",
         tokens, parts_.groups.config.model.name, parts_.groups.config.model.max_context);
   }
-  q.prefill_target = q.prompt;
+  q.prefill.target = q.prompt;
   parts_.stored->arrived(r, spec);
   parts_.stored->look(r);
   std::optional<Path> path = parts_.dispatcher->on_arrival(r, parts_.outlook);

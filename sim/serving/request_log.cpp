@@ -85,7 +85,7 @@ std::int64_t RequestLog::verified(Request& r, std::int64_t drafted, std::int64_t
   r.record.drafted_tokens += drafted;
   r.record.accepted_tokens += accepted;
   r.record.corrections += correction;
-  r.ended_accepted = correction == 0;
+  r.round.ended_accepted = correction == 0;
   measured_.rounds += 1;
   measured_.drafted_tokens += drafted;
   measured_.accepted_tokens += accepted;

@@ -67,7 +67,7 @@ class ReplicaFleet final : public serving::ServingSystem {
 
   [[nodiscard]] std::string_view path_of(const serving::Request& r) const override {
     if (!decode_.verifies) return "";
-    return r.resident || r.direct ? "resident" : "offloaded";
+    return r.full_kv.resident || r.full_kv.direct ? "resident" : "offloaded";
   }
 
   void start_measuring() override {

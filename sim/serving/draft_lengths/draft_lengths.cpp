@@ -188,7 +188,7 @@ void DraftLengths::note_regret(const Request& r) {
   const std::int64_t most = std::min(left, longest_);
   const auto accepted = [&](std::int64_t x) {
     const std::int64_t drafts = std::min(x + r.round.length.hidden, most);
-    return parts_.acceptance.heterogeneous() ? expected_accepted(r.luck->acceptance.agreement, drafts)
+    return parts_.acceptance.heterogeneous() ? expected_accepted(r.luck.drafts->acceptance.agreement, drafts)
                                              : parts_.acceptance.expected_accepted(drafts);
   };
   const double v = r.round.length.overhead + static_cast<double>(r.round.length.hidden);
@@ -267,7 +267,7 @@ void DraftLengths::note_regret(std::span<Request* const> decoding) {
     const Request& r = *decoding[k];
     double reached = 1;
     for (std::int64_t i = 0; i < std::min(most, r.remaining() - 1); ++i) {
-      reached = parts_.acceptance.heterogeneous() ? reached * r.drafter_luck->acceptance.agreement
+      reached = parts_.acceptance.heterogeneous() ? reached * r.luck.drafter->acceptance.agreement
                                                   : parts_.acceptance.survival(i + 1);
       survival_[k * stride + static_cast<std::size_t>(i)] = reached;
     }
