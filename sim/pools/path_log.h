@@ -36,7 +36,7 @@ class PathLog {
   /// Its prompt's KV is available: it decodes or drafts.
   void decodes(PoolRequest& r) {
     r.request->phase = serving::Phase::decoding;
-    if (std::exchange(r.counted, true)) return;
+    if (std::exchange(r.request->full_kv.had_prompt, true)) return;
     r.request->round.unseen = 1;  // the prompt was read, or its KV loaded, with the drafter's
     measured_.prompt_tokens += r.request->prompt;
   }

@@ -95,7 +95,7 @@ void PoolParts::find_on(Site& site, PoolRequest& r) {
       r.held->chain_tokens = there * memory.block_tokens();
       r.found = std::max(r.found, r.held->chain_tokens);
     }
-    if (!r.counted) serving::KvHoldings::note_found(q.kv, there * memory.block_tokens());
+    if (!q.full_kv.had_prompt) serving::KvHoldings::note_found(q.kv, there * memory.block_tokens());
   }
   if (std::exchange(r.preempted_at, nullptr) != &site || r.found > 0) return;
   const serving::KvGeometry& geometry = groups.of(site.pool()).geometry;
@@ -112,7 +112,7 @@ void PoolParts::hold_on(Site& site, PoolRequest& r) {
   KVSIM_ALWAYS(site.memory().hold_chain(kv, r.held->chain, form, memory.block_bytes(site.pool(), form), own),
                "memory that was available could not be reserved");
   site.count_requests(1);
-  if (!r.counted && (!local || !r.traits().on_remote)) {  // each prompt once
+  if (!r.request->full_kv.had_prompt && (!local || !r.traits().on_remote)) {  // each prompt once
     log.loads(kv, tokens_to_load(r, kv), memory.block_tokens());
   }
 }

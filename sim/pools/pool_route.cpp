@@ -38,7 +38,7 @@ void PoolRoute::on_assigned(PoolRequest& r, const Assignment& assignment) {
   }
   parts_.stored->hold(r);
   q.phase = Phase::loading;
-  if (!r.counted) parts_.log.started(r);
+  if (!q.full_kv.had_prompt) parts_.log.started(r);
   if (r.stateless()) parts_.reloads.join(r);
   const PathTraits& t = r.traits();
   r.found = r.stored;
@@ -194,7 +194,7 @@ void PoolRoute::on_finished(serving::Instance&, serving::Request& q) {
 void PoolRoute::on_prefilled(serving::Instance& instance, serving::Request& q) {
   PoolRequest& r = *parts_.requests.find(q.id);
   Site& site = site_of(r, instance);
-  const bool first = !r.counted;  // else it was preempted
+  const bool first = !q.full_kv.had_prompt;  // else it was preempted
   if (first) parts_.log.prefilled(r);
   parts_.log.decodes(r);
   parts_.log.emitted_directly(r);

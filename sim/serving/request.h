@@ -205,7 +205,7 @@ struct Prefill {
 struct FullKvPlace {
   bool resident = false;    ///< pinned: it stays in GPU memory
   bool settling = false;    ///< prefilled, but still on the way to host memory
-  bool had_prompt = false;  ///< its prompt's KV has been in GPU memory, at this admission or an earlier one
+  bool had_prompt = false;  ///< its prompt's KV has been available, at this admission or an earlier one
   /// Under a policy that verifies: it is in GPU memory to stay, and the request decodes with that, without drafts.
   bool direct = false;
 };
