@@ -77,14 +77,14 @@ constexpr double kRounding_s = 1e-6;  // far more than sums of seconds are round
 
 }  // namespace
 
-double Outlook::least_backlog_s(const NodeBounds& bounds, double now_s) {
-  return std::max(0.0, bounds.backlog_until_s - now_s - kRounding_s);
+double NodeBounds::least_backlog_s(double now_s) const {
+  return std::max(0.0, backlog_until_s - now_s - kRounding_s);
 }
 
 double Outlook::seen_backlog_s(Site& node) const {
   const double s = backlog_s(node);
   const auto& bounds = bounds_.at(static_cast<std::size_t>(node.pool())).of(node.index());
-  if (s > least_backlog_s(bounds, now().seconds()) + 2 * kRounding_s) node.touch();
+  if (s > bounds.least_backlog_s(now().seconds()) + 2 * kRounding_s) node.touch();
   return s;
 }
 
@@ -158,7 +158,7 @@ Site* Outlook::best_local(const PoolRequest& r, Path path, std::int64_t own) con
         return !holds || (own <= (parts_.reloads.taking_turns() ? b.room : b.room_in_turn) &&
                           own + (keeps_room ? reload : 0) <= b.beside);
       },
-      [&](const NodeBounds& b) { return Rank(stateless ? b.stateless : 0, least_backlog_s(b, now_s), -b.available); },
+      [&](const NodeBounds& b) { return Rank(stateless ? b.stateless : 0, b.least_backlog_s(now_s), -b.available); },
       [&](std::size_t index) -> std::optional<Rank> {
         Site& node = parts_.nodes.local[index];
         if (stateless && !room_for_reloads(r, node)) return std::nullopt;
@@ -184,7 +184,7 @@ Site* Outlook::best_remote(const PoolRequest& r, Path path, std::int64_t own) co
   using Rank = std::pair<double, std::int64_t>;
   const auto best = bounds_.back().best(
       [&](const NodeBounds& b) { return own <= b.room; },
-      [&](const NodeBounds& b) { return Rank(least_backlog_s(b, now_s) + link_s, -b.available); },
+      [&](const NodeBounds& b) { return Rank(b.least_backlog_s(now_s) + link_s, -b.available); },
       [&](std::size_t index) -> std::optional<Rank> {
         Site& node = parts_.nodes.remote[index];
         const serving::KvHoldings& held = std::as_const(node).memory();
@@ -225,7 +225,7 @@ bool Outlook::look_for_stateless(const PoolRequest& r) const {
   const double now_s = now().seconds();
   renew_bounds();
   const auto free = bounds_.back().best(
-      [now_s](const NodeBounds& b) { return least_backlog_s(b, now_s) <= 0; }, [](const NodeBounds&) { return 0; },
+      [now_s](const NodeBounds& b) { return b.least_backlog_s(now_s) <= 0; }, [](const NodeBounds&) { return 0; },
       [this](std::size_t index) {
         return seen_backlog_s(parts_.nodes.remote[index]) > 0 ? std::nullopt : std::optional(0);
       });
