@@ -81,13 +81,14 @@ void Admission::choose_residency(Request& r) const {
   r.full_kv.resident = env_.decode.keeps_full;
   if (r.full_kv.resident || env_.decode.as_found()) return;
   r.full_kv.resident = env_.decode.verifies && roster_.resident() < env_.config.decode.resident &&
-                       demand_.resident(r) <= memory_.capacity();
+                       demand_.resident(r) <= memory_.gpu().capacity();
 }
 
 bool Admission::has_memory_for(const Request& r) {
   if (!knows_need_of(r)) {
     const std::int64_t shared = memory_.in_use(r.kv, memory_.there(r.kv, demand_.findable_blocks(r)));
-    need_ = {&r, roster_.changes(), env_.prompts.changes(), memory_.evictions(), demand_.admission(r) - shared};
+    need_ = {&r, roster_.changes(), env_.prompts.changes(), memory_.gpu().blocks().evictions(),
+             demand_.admission(r) - shared};
     if (env_.decode.verifies) {
       need_.held = std::min(need_.admission, demand_.decoding(r));
       need_.reload = r.full_kv.resident ? 0 : reloads_.full_kv().reservation(r);
@@ -99,7 +100,7 @@ bool Admission::has_memory_for(const Request& r) {
 bool Admission::has_needed_memory() const {
   if (memory_.available() < need_.admission) return false;
   if (!env_.decode.verifies) return true;
-  return memory_.capacity() - memory_.held() >= need_.held + std::max(reloads_.largest(), need_.reload);
+  return memory_.gpu().capacity() - memory_.held() >= need_.held + std::max(reloads_.largest(), need_.reload);
 }
 
 std::optional<Admitted> Admission::try_next(std::int64_t budget) {
@@ -130,7 +131,7 @@ std::optional<Admitted> Admission::try_next(std::int64_t budget) {
   memory_.share(r.kv, shared);
   std::int64_t findable = std::max<std::int64_t>(env_.geometry.bytes_of_full_blocks(r.prefill.done) - r.kv.shared(), 0);
   // What follows the blocks that it shared is found where they are.
-  if (shared < KvHoldings::named(r.kv, demand_.blocks_of(r.prefill.done))) findable = 0;
+  if (shared < r.kv.named(demand_.blocks_of(r.prefill.done))) findable = 0;
   // The last tokens go first, and windows that ended before them, or states, are gone already.
   const bool whole = !env_.geometry.continues_anywhere(r.prefill.done);
   if (whole && memory_.found(r.kv, findable) < findable) findable = 0;
@@ -151,7 +152,7 @@ std::optional<Admitted> Admission::try_next(std::int64_t budget) {
   if (r.admission == 0) {
     (loadable > 0 ? host_tier_.hits : host_tier_.misses) += 1;
     if (env_.config.schedule.prefix_caching) {
-      KvHoldings::note_found(r.kv, found);
+      r.kv.note_found(found);
       env_.measured.prefix.on_node_tokens += found;
       env_.measured.prefix.prefilled_tokens += r.prompt - found;
     }
@@ -165,7 +166,7 @@ void Admission::finish_measuring() const {
   TierMeasurement& tier = env_.measured.tiers["host"];
   tier.hits += host_tier_.hits;
   tier.misses += host_tier_.misses;
-  tier.bytes_peak = std::max(tier.bytes_peak, memory_.host_peak());
+  tier.bytes_peak = std::max(tier.bytes_peak, memory_.host().high_water());
 }
 
 }  // namespace kvsim::serving

@@ -36,7 +36,7 @@ void MemoryUse::note() {
   // Reserved bytes still on the link are not there yet.
   const bool counted = !own_ || env_.decode.fetches() || env_.prompts.stores();
   const std::int64_t coming = counted ? loading_bytes_ : from_host_.backlog_bytes();
-  gpus_.use_memory(memory_.reserved() - std::min(memory_.reserved(), coming));
+  gpus_.use_memory(memory_.gpu().reserved() - std::min(memory_.gpu().reserved(), coming));
   if (!env_.trace) return;
   env_.trace->counter(queue_counter_, env_.simulator.now(), static_cast<double>(roster_.waiting()));
   if (own_) gpus_.trace_running(roster_.running());
@@ -53,10 +53,11 @@ void MemoryUse::finish_measuring() {
   Measurements& m = env_.measured;
   const auto replicas = static_cast<double>(env_.group.count);
   m.memory_short_s += short_.integral(env_.simulator.now());
-  m.kv_reserved_mean_bytes += memory_.reserved_mean() / replicas;
-  m.kv_streaming_mean_bytes += memory_.staged_mean() / replicas;
-  m.kv_reserved_peak_bytes = std::max(m.kv_reserved_peak_bytes, memory_.reserved_peak());
-  m.kv_streaming_peak_bytes = std::max(m.kv_streaming_peak_bytes, memory_.staged_peak());
+  m.kv_reserved_mean_bytes += memory_.gpu().pool().mean_reserved() / replicas;
+  m.kv_streaming_mean_bytes += memory_.staged_level().mean(env_.simulator.now()) / replicas;
+  m.kv_reserved_peak_bytes = std::max(m.kv_reserved_peak_bytes, memory_.gpu().pool().high_water());
+  m.kv_streaming_peak_bytes =
+      std::max(m.kv_streaming_peak_bytes, static_cast<std::int64_t>(memory_.staged_level().peak()));
 }
 
 void FirstLoads::load(Request& r, std::int64_t bytes) {

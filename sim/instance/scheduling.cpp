@@ -32,7 +32,7 @@ Scheduling::Scheduling(const InstanceEnvironment& environment, const SchedulePol
       loads_first_at_once_(policy.loads_first_at_once),
       policy_(policy.make(schedule_of(environment))),
       together_(policy_->decides_together()) {
-  view_.kv_capacity = memory.capacity();
+  view_.kv_capacity = memory.gpu().capacity();
   view_.draft_limit = draft_limit(environment.config.decode);
   view_.tokens_per_draft = tokens_per_draft;
 }

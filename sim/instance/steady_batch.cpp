@@ -140,7 +140,7 @@ void SteadyBatch::forget(Request& r) {
 
 void SteadyBatch::update(Request& r) {
   if (!has(r)) return;
-  if (grows(r)) memory_->attribute(r.kv, held(r));
+  if (grows(r)) r.kv.attribute(held(r));
   Member& member = of(r);
   const std::int64_t steps = steps_ - member.since;
   if (steps == 0) return;

@@ -26,13 +26,13 @@ std::string WholeRoute::refusal(const Request& r) const {
   }
   const std::int64_t need = parts_.demand.most(r, parts_.reloads.full_kv().most_beside(tokens));
   const std::int64_t ranks = parts_.env.group.parallel.attention_data;
-  if (const std::int64_t room = parts_.memory.capacity() / ranks; need > room) {
+  if (const std::int64_t room = parts_.memory.gpu().capacity() / ranks; need > room) {
     return fmt::format("needs {} bytes of KV memory, a {} has {}", need, ranks > 1 ? "rank" : "replica", room);
   }
   const bool in_host = parts_.env.config.prefill == PrefillKind::stored || parts_.env.decode.offloads();
-  if (in_host && parts_.demand.in_host(r) > parts_.memory.host_capacity()) {
+  if (in_host && parts_.demand.in_host(r) > parts_.memory.host().capacity()) {
     return fmt::format("needs {} bytes of host memory, a replica has {}", parts_.demand.in_host(r),
-                       parts_.memory.host_capacity());
+                       parts_.memory.host().capacity());
   }
   return {};
 }

@@ -92,7 +92,7 @@ bool Outlook::could_ever_run(const PoolRequest& r, Path path) const {
   const PathTraits& t = models::traits(path);
   const auto fits = [&](const Site& site) {
     const std::int64_t ranks = group_of(parts_.config.cluster, site.pool()).parallel.attention_data;
-    return parts_.memory.most_private(r, path, site.pool()) <= site.memory().capacity() / ranks;
+    return parts_.memory.most_private(r, path, site.pool()) <= site.memory().gpu().capacity() / ranks;
   };
   return (!t.on_local || fits(parts_.nodes.local.front())) && (!t.on_remote || fits(parts_.nodes.remote.front()));
 }
@@ -189,9 +189,9 @@ Site* Outlook::best_remote(const PoolRequest& r, Path path, std::int64_t own) co
         Site& node = parts_.nodes.remote[index];
         const serving::KvHoldings& held = std::as_const(node).memory();
         if (node.requests() >= parts_.config.schedule.max_requests) return std::nullopt;
-        if (!held.fits(chain, form, block, own)) return std::nullopt;
+        if (!held.gpu().fits(chain, form, block, own)) return std::nullopt;
         // Its link is free, and has brought what is not there yet.
-        const std::int64_t missing = held.missing(chain, form, block);
+        const std::int64_t missing = held.gpu().need(chain, form, block, 0);
         return Rank(seen_backlog_s(node) + parts_.network.read_s(Pool::remote, index, missing), -held.available());
       });
   return best ? &parts_.nodes.remote[*best] : nullptr;
@@ -206,8 +206,8 @@ bool Outlook::room_for_good(const PoolRequest& r, const Site& node, std::int64_t
   const bool others = node.requests() > 0 && keeps_room;
   const std::int64_t reload = std::max(parts_.reloads.largest(node), others ? parts_.memory.largest_reload(r) : 0);
   const memory::KvForm form = parts_.memory.local_form();
-  return node.memory().fits({r.blocks.data(), hits}, form, parts_.memory.block_bytes(node.pool(), form), own,
-                            std::max<std::int64_t>(0, reload - parts_.reloads.bytes(node)));
+  return node.memory().gpu().fits({r.blocks.data(), hits}, form, parts_.memory.block_bytes(node.pool(), form), own,
+                                  std::max<std::int64_t>(0, reload - parts_.reloads.bytes(node)));
 }
 
 /// Where stateless requests may come, room for one reload is kept, or they never could. Where they may and need not,
@@ -243,8 +243,9 @@ Site* Outlook::local_for_reloads() const {
 
 /// Beside what is held for good, one reload must always find room, whoever's it is.
 bool Outlook::room_for_reloads(const PoolRequest& r, const Site& node) const {
-  const std::int64_t held = node.memory().reserved() - parts_.reloads.bytes(node);
-  return held + std::max(parts_.reloads.largest(node), parts_.memory.largest_reload(r)) <= node.memory().capacity();
+  const std::int64_t held = node.memory().gpu().reserved() - parts_.reloads.bytes(node);
+  return held + std::max(parts_.reloads.largest(node), parts_.memory.largest_reload(r)) <=
+         node.memory().gpu().capacity();
 }
 
 double Outlook::backlog_s(const Site& node) const {
@@ -270,7 +271,8 @@ double Outlook::reload_bytes(const PoolRequest& r) const {
 }
 
 double Outlook::reload_room(const Site& node) const {
-  return static_cast<double>(node.memory().capacity() - node.memory().reserved() + parts_.reloads.bytes(node));
+  return static_cast<double>(node.memory().gpu().capacity() - node.memory().gpu().reserved() +
+                             parts_.reloads.bytes(node));
 }
 
 /// As things are now: links serve what is queued first, iterations stay as long as they are, and stateless requests of

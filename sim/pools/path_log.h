@@ -28,8 +28,8 @@ class PathLog {
   void loads(const serving::Residence& kv, std::int64_t tokens, std::int64_t block_tokens) {
     serving::PrefixMeasurement& prefix = measured_.prefix;
     prefix.loaded_tokens += tokens;
-    prefix.on_node_tokens += kv.present() * block_tokens;
-    prefix.joined_tokens += kv.joined() * block_tokens;
+    prefix.on_node_tokens += kv.chain().present * block_tokens;
+    prefix.joined_tokens += kv.chain().joined * block_tokens;
   }
   /// What was not stored of its prompt has been computed.
   void prefilled(const PoolRequest& r) { measured_.prefix.prefilled_tokens += r.request->prompt - r.found; }

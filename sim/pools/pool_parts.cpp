@@ -88,14 +88,14 @@ PoolParts::PoolParts(const serving::RunEnvironment& environment, std::unique_ptr
 void PoolParts::find_on(Site& site, PoolRequest& r) {
   serving::Request& q = *r.request;
   if (groups.config.schedule.prefix_caching && memory.block_tokens() > 0) {
-    serving::KvHoldings::name_blocks(q.kv, r.blocks);
+    q.kv.name_blocks(r.blocks);
     const std::int64_t there = std::as_const(site).memory().there(q.kv, (q.prefill.target - 1) / memory.block_tokens());
     if (there > std::ssize(r.held->chain)) {
       r.held->chain.assign(r.blocks.begin(), r.blocks.begin() + there);
       r.held->chain_tokens = there * memory.block_tokens();
       r.found = std::max(r.found, r.held->chain_tokens);
     }
-    if (!q.full_kv.had_prompt) serving::KvHoldings::note_found(q.kv, there * memory.block_tokens());
+    if (!q.full_kv.had_prompt) q.kv.note_found(there * memory.block_tokens());
   }
   if (std::exchange(r.preempted_at, nullptr) != &site || r.found > 0) return;
   const serving::KvGeometry& geometry = groups.of(site.pool()).geometry;
@@ -118,7 +118,7 @@ void PoolParts::hold_on(Site& site, PoolRequest& r) {
 }
 
 std::int64_t PoolParts::tokens_to_load(const PoolRequest& r, const serving::Residence& kv) const {
-  return std::max<std::int64_t>(r.stored - r.held->chain_tokens, 0) + kv.missing() * memory.block_tokens();
+  return std::max<std::int64_t>(r.stored - r.held->chain_tokens, 0) + kv.chain().missing * memory.block_tokens();
 }
 
 void PoolParts::load(Site& site, PoolRequest& r) {

@@ -47,8 +47,8 @@ void Site::finish_measuring(serving::PoolMeasurement& pool, std::int64_t sites) 
   pool.verifications += computed.verifications;
   pool.verified_tokens += computed.verified_tokens;
   pool.prefill_tokens += computed.prefill_tokens;
-  pool.reserved_mean_bytes += instance_.memory().reserved_mean() / static_cast<double>(sites);
-  pool.reserved_peak_bytes = std::max(pool.reserved_peak_bytes, instance_.memory().reserved_peak());
+  pool.reserved_mean_bytes += instance_.memory().gpu().pool().mean_reserved() / static_cast<double>(sites);
+  pool.reserved_peak_bytes = std::max(pool.reserved_peak_bytes, instance_.memory().gpu().pool().high_water());
 }
 
 }  // namespace kvsim::pools
