@@ -122,7 +122,7 @@ class Replay final : private machine::StepOwner {
 
   void on_reloaded(std::uint64_t t) {
     reloading_[t] -= 1;
-    if (reloading_[t] == 0 && !gpus_.computing()) gpus_.wake();
+    if (reloading_[t] == 0 && !gpus_.spent().computing()) gpus_.wake();
   }
 
   const ReplayRun& run_;

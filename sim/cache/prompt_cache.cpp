@@ -79,7 +79,6 @@ PromptCache::PromptCache(engine::Simulator& simulator, transport::Fabric& fabric
       block_tokens_(block_tokens),
       future_(future),
       geometry_(serving::configured_geometry(config, config.cluster.uniform())),
-      timer_(serving::step_timer(config, config.cluster.uniform(), config.cluster.uniform().parallel.tensor)),
       pool_(models::option_pool(spec_)),
       quality_(spec_, pool_, config.context_sensitivities, config.context_curves.get(), config.run.seed),
       fabric_(fabric) {}
@@ -93,10 +92,12 @@ void PromptCache::connect(std::vector<transport::GroupLanes> replicas) {
                    if (future_) {
                      next_use = [this, &objects](ObjectId id) { return future_->next(objects[id].key, request_now_); };
                    }
+                   const auto& group = config_.cluster.uniform();
+                   const auto timer = serving::step_timer(config_, group, group.parallel.tensor);
                    return make_placement({spec_, objects, pool_, quality_.profiled(), tiers,
-                                          prefill_cost(config_, geometry_, timer_), next_use});
+                                          prefill_cost(config_, geometry_, timer), next_use});
                  });
-  hits_.resize(store_->levels());
+  lookups_.hits.resize(store_->levels());
 }
 
 models::CurveIndex PromptCache::curve_of(std::uint64_t key) {
@@ -238,8 +239,8 @@ double PromptCache::load_missing_s(const Request& r) const {
 
 /// Each prompt once, however often it was admitted.
 void PromptCache::count(const Request& r, const Prompt& prompt) {
-  for (const auto& [part, copy] : prompt.loaded) hits_[copy.level] += 1;
-  lookups_ += prompt.parts.size();
+  for (const auto& [part, copy] : prompt.loaded) lookups_.hits[copy.level] += 1;
+  lookups_.parts += prompt.parts.size();
   measured_.loaded_tokens += r.prefix.tokens;
   measured_.computed_tokens += r.prompt - r.prefix.tokens;
 }
@@ -287,8 +288,7 @@ std::optional<serving::ProfilingWork> PromptCache::finished(const Request& r) {
   if (!spec_.profiling.online || !stored) return std::nullopt;
   const PromptPart& context = prompt.parts.front().part;
   const models::CurveIndex curve = curve_of(context.key);
-  profiling_.resize(std::max<std::size_t>(profiling_.size(), std::size_t{curve} + 1));
-  if (profiling_[curve] || prompt.believed - r.prefix.quality <= spec_.profiling.threshold) return std::nullopt;
+  if (profiles_.contains(curve) || prompt.believed - r.prefix.quality <= spec_.profiling.threshold) return std::nullopt;
   serving::ProfilingWork work;
   work.steps = spec_.profiling.output_tokens;
   work.held_tokens = context.tokens;
@@ -303,25 +303,22 @@ std::optional<serving::ProfilingWork> PromptCache::finished(const Request& r) {
 }
 
 std::uint64_t PromptCache::profiling(const Request&) {
-  profiling_[curve_of(to_profile_.context)] = true;
-  profiles_.emplace(to_profile_.context, to_profile_);
+  profiles_.emplace(curve_of(to_profile_.context), to_profile_);
   return to_profile_.context;
 }
 
 void PromptCache::profiled(std::uint64_t context) {
   const models::CurveIndex curve = curve_of(context);
-  profiling_[curve] = false;
   quality_.profile(curve, simulator_.now());
   store_->profile_changed(curve, context);
-  const Profiled done = profiles_.extract(context).mapped();
+  const Profiled done = profiles_.extract(curve).mapped();
   store_->store_again(done.replica, done.object);
   measured_.profiled += 1;
 }
 
 void PromptCache::start_measuring() {
   measured_ = {};
-  std::fill(hits_.begin(), hits_.end(), 0);
-  lookups_ = 0;
+  lookups_ = {0, std::vector<std::uint64_t>(store_->levels())};
   store_->reset_statistics();
 }
 
@@ -350,8 +347,8 @@ void PromptCache::measure_tiers(serving::Measurements& measured) const {
     const std::string& name = store_->level_name(level);
     const TieredStore::LevelUse use = store_->level_use(level);
     serving::TierMeasurement& tier = measured.tiers[name];
-    tier.hits = hits_[level];
-    tier.misses = lookups_ - hits_[level];
+    tier.hits = lookups_.hits[level];
+    tier.misses = lookups_.parts - tier.hits;
     tier.evictions = use.evictions;
     tier.bytes_peak = use.peak_bytes;
     serving::TierContents& contents = measured.placement.contents[name];

@@ -128,6 +128,11 @@ class PromptCache : public serving::PromptStore {
     std::size_t replica = 0;
     ObjectId object = kNoObject;
   };
+  /// Parts of prompts that were looked up, each once, and those of them that were found.
+  struct Lookups {
+    std::uint64_t parts = 0;
+    std::vector<std::uint64_t> hits;  // by level
+  };
 
   models::CurveIndex curve_of(std::uint64_t key);
   [[nodiscard]] std::vector<FoundPart> found(const Prompt& prompt) const;
@@ -143,21 +148,18 @@ class PromptCache : public serving::PromptStore {
   std::int64_t block_tokens_ = 0;
   const FutureUses* future_;
   serving::KvGeometry geometry_;
-  models::StepTimer timer_;
   models::OptionPool pool_;
   mutable ContextQuality quality_;  // looking at it lets it drift to now
   std::uint64_t request_now_ = 0;   // in the workload: whose turn it is
   transport::Fabric& fabric_;
-  std::optional<TieredStore> store_;                      // once it is connected
-  std::unordered_map<std::uint64_t, Prompt> prompts_;     // by request
-  std::vector<bool> profiling_;                           // by curve
-  Profiled to_profile_;                                   // what finished() asked for last
-  std::unordered_map<std::uint64_t, Profiled> profiles_;  // under way, by context
+  std::optional<TieredStore> store_;                           // once it is connected
+  std::unordered_map<std::uint64_t, Prompt> prompts_;          // by request
+  Profiled to_profile_;                                        // what finished() asked for last
+  std::unordered_map<models::CurveIndex, Profiled> profiles_;  // under way
   serving::PlacementMeasurement measured_;
   std::uint64_t scored_ = 0;  // since the start of the run
   double quality_sum_ = 0;
-  std::vector<std::uint64_t> hits_;  // by level
-  std::uint64_t lookups_ = 0;
+  Lookups lookups_;
 };
 
 }  // namespace kvsim::cache

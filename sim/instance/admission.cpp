@@ -23,7 +23,7 @@ std::optional<Admitted> Admission::next(std::int64_t budget) {
 std::optional<Admitted> Admission::next_with_memory(std::int64_t budget) {
   if (!roster_.anybody_waits()) return {};
   Request& r = roster_.next();
-  if (!seen(r) || (budget <= 0 && r.prefill_done < r.prefill_target) || held_back()) return {};
+  if (!seen(r) || (budget <= 0 && r.prefill.done < r.prefill.target) || held_back()) return {};
   roster_.admit_next();
   return Admitted{r, 0, 0};
 }
@@ -51,7 +51,7 @@ bool Admission::held_back() {
   std::int64_t requests = 0, tokens = static_cast<std::int64_t>(roster_.decoding().size());
   const bool more = roster_.all_waiting([&](const Request& r) {
     if (!seen(r)) return true;
-    tokens += r.prefill_target;
+    tokens += r.prefill.target;
     requests += 1;
     return static_cast<double>(tokens) < enough && (!wait.requests || requests < *wait.requests);
   });
@@ -73,24 +73,25 @@ void Admission::step_begun() {
 /// Before anything else can become of it.
 bool Admission::needs_computing(const Request& r) const {
   if (reuses_chunks(env_.config.prefill)) return false;  // its chunks are loaded and scored first
-  return r.in_host_tokens < r.prompt && env_.prompts.find(r).tokens == 0;
+  return r.moving.in_host_tokens < r.prompt && env_.prompts.find(r).tokens == 0;
 }
 
 void Admission::choose_residency(Request& r) const {
-  r.direct = false;
-  r.resident = env_.decode.keeps_full;
-  if (r.resident || env_.decode.as_found()) return;
-  r.resident = env_.decode.verifies && roster_.resident() < env_.config.decode.resident &&
-               demand_.resident(r) <= memory_.capacity();
+  r.full_kv.direct = false;
+  r.full_kv.resident = env_.decode.keeps_full;
+  if (r.full_kv.resident || env_.decode.as_found()) return;
+  r.full_kv.resident = env_.decode.verifies && roster_.resident() < env_.config.decode.resident &&
+                       demand_.resident(r) <= memory_.gpu().capacity();
 }
 
 bool Admission::has_memory_for(const Request& r) {
   if (!knows_need_of(r)) {
     const std::int64_t shared = memory_.in_use(r.kv, memory_.there(r.kv, demand_.findable_blocks(r)));
-    need_ = {&r, roster_.changes(), env_.prompts.changes(), memory_.evictions(), demand_.admission(r) - shared};
+    need_ = {&r, roster_.changes(), env_.prompts.changes(), memory_.gpu().blocks().evictions(),
+             demand_.admission(r) - shared};
     if (env_.decode.verifies) {
       need_.held = std::min(need_.admission, demand_.decoding(r));
-      need_.reload = r.resident ? 0 : reloads_.full_kv().reservation(r);
+      need_.reload = r.full_kv.resident ? 0 : reloads_.full_kv().reservation(r);
     }
   }
   return has_needed_memory();
@@ -99,7 +100,7 @@ bool Admission::has_memory_for(const Request& r) {
 bool Admission::has_needed_memory() const {
   if (memory_.available() < need_.admission) return false;
   if (!env_.decode.verifies) return true;
-  return memory_.capacity() - memory_.held() >= need_.held + std::max(reloads_.largest(), need_.reload);
+  return memory_.gpu().capacity() - memory_.held() >= need_.held + std::max(reloads_.largest(), need_.reload);
 }
 
 std::optional<Admitted> Admission::try_next(std::int64_t budget) {
@@ -116,10 +117,10 @@ std::optional<Admitted> Admission::try_next(std::int64_t budget) {
   }
   choose_residency(r);
   r.prefix = env_.prompts.find(r);
-  r.assembly = env_.prompts.assembly(r);
+  r.prefill.assembly = env_.prompts.assembly(r);
   reloads_.full_kv().found(r);
   const std::optional<std::int64_t>& most_offloaded = env_.config.decode.offloaded;
-  if (decode.verifies && !r.resident && most_offloaded && roster_.offloaded() >= *most_offloaded) return {};
+  if (decode.verifies && !r.full_kv.resident && most_offloaded && roster_.offloaded() >= *most_offloaded) return {};
   looked_ = true;
   lacks_memory_ = !has_memory_for(r);
   if (lacks_memory_ || held_back()) return {};
@@ -128,11 +129,11 @@ std::optional<Admitted> Admission::try_next(std::int64_t budget) {
   if ((stored || demand_.offloads(r)) && !memory_.hold_in_host(r.kv, demand_.in_host(r))) return {};
   const std::int64_t shared = memory_.there(r.kv, demand_.findable_blocks(r));
   memory_.share(r.kv, shared);
-  std::int64_t findable = std::max<std::int64_t>(env_.geometry.bytes_of_full_blocks(r.prefill_done) - r.kv.shared(), 0);
+  std::int64_t findable = std::max<std::int64_t>(env_.geometry.bytes_of_full_blocks(r.prefill.done) - r.kv.shared(), 0);
   // What follows the blocks that it shared is found where they are.
-  if (shared < KvHoldings::named(r.kv, demand_.blocks_of(r.prefill_done))) findable = 0;
+  if (shared < r.kv.named(demand_.blocks_of(r.prefill.done))) findable = 0;
   // The last tokens go first, and windows that ended before them, or states, are gone already.
-  const bool whole = !env_.geometry.continues_anywhere(r.prefill_done);
+  const bool whole = !env_.geometry.continues_anywhere(r.prefill.done);
   if (whole && memory_.found(r.kv, findable) < findable) findable = 0;
   const std::int64_t cached = memory_.take_back(r.kv, findable);
   const std::int64_t found = env_.geometry.tokens_of_full_blocks(r.kv.shared() + cached);
@@ -151,7 +152,7 @@ std::optional<Admitted> Admission::try_next(std::int64_t budget) {
   if (r.admission == 0) {
     (loadable > 0 ? host_tier_.hits : host_tier_.misses) += 1;
     if (env_.config.schedule.prefix_caching) {
-      KvHoldings::note_found(r.kv, found);
+      r.kv.note_found(found);
       env_.measured.prefix.on_node_tokens += found;
       env_.measured.prefix.prefilled_tokens += r.prompt - found;
     }
@@ -165,7 +166,7 @@ void Admission::finish_measuring() const {
   TierMeasurement& tier = env_.measured.tiers["host"];
   tier.hits += host_tier_.hits;
   tier.misses += host_tier_.misses;
-  tier.bytes_peak = std::max(tier.bytes_peak, memory_.host_peak());
+  tier.bytes_peak = std::max(tier.bytes_peak, memory_.host().high_water());
 }
 
 }  // namespace kvsim::serving

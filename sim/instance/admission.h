@@ -99,7 +99,7 @@ class Admission {
   [[nodiscard]] bool knows_need_of(const Request& r) const {
     const bool blocks_come = env_.config.schedule.prefix_caching && !roster_.prefilling().empty();
     return need_.of == &r && need_.changes == roster_.changes() && need_.stored == env_.prompts.changes() &&
-           need_.evictions == memory_.evictions() && !blocks_come;
+           need_.evictions == memory_.gpu().blocks().evictions() && !blocks_come;
   }
   [[nodiscard]] bool has_memory_for(const Request& r);
   [[nodiscard]] bool has_needed_memory() const;

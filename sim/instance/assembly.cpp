@@ -11,30 +11,30 @@ namespace kvsim::serving {
 using engine::Callback;
 
 void Assembly::begin(Request& r) {
-  if (!r.assembling) r.assembling = std::make_unique<AssemblyProgress>();
-  AssemblyProgress& p = *r.assembling;
+  if (!r.prefill.assembling) r.prefill.assembling = std::make_unique<AssemblyProgress>();
+  AssemblyProgress& p = *r.prefill.assembling;
   p.underway_ = true;
   p.apart_done_ = 0;
   p.scored_ = 0;
   p.admitted_ = p.loaded_ = p.selected_ = env_.simulator.now();
   p.load_pending_ = r.prefix.tokens > 0;
-  p.selection_pending_ = r.assembly->selects;
-  p.selection_event_ = r.assembly->selects && r.assembly->scored_here == 0;
+  p.selection_pending_ = r.prefill.assembly->selects;
+  p.selection_event_ = r.prefill.assembly->selects && r.prefill.assembly->scored_here == 0;
   if (p.selection_event_) env_.prompts.select_elsewhere(r, selected(r));
 }
 
 void Assembly::loaded(Request& r) {
-  r.assembling->load_pending_ = false;
-  r.assembling->loaded_ = env_.simulator.now();
+  r.prefill.assembling->load_pending_ = false;
+  r.prefill.assembling->loaded_ = env_.simulator.now();
   try_end(r);
 }
 
 void Assembly::abandon(Request& r) {
-  AssemblyProgress& p = *r.assembling;
+  AssemblyProgress& p = *r.prefill.assembling;
   if (p.load_pending_) ++r.moving.stale_loads;  // others may wait for the same load
   if (p.selection_event_) p.stale_selections_ += 1;
   p.underway_ = p.load_pending_ = p.selection_pending_ = p.selection_event_ = false;
-  r.assembly.reset();
+  r.prefill.assembly.reset();
 }
 
 Callback Assembly::selected(Request& r) {
@@ -43,7 +43,7 @@ Callback Assembly::selected(Request& r) {
 
 void Assembly::on_selected(std::uint64_t request) {
   Request& r = env_.requests[request];
-  AssemblyProgress& p = *r.assembling;
+  AssemblyProgress& p = *r.prefill.assembling;
   if (p.stale_selections_ > 0) {
     p.stale_selections_ -= 1;
     env_.requests.release_if_over(r);
@@ -62,8 +62,8 @@ void Assembly::batch(std::span<Request* const> loading, models::StepWork& work) 
   for (Request* r : loading) {
     if (!r->being_assembled()) continue;
     const std::int64_t apart = batch_apart(*r, budget, work);
-    const std::int64_t done = r->assembling->scored_;
-    const std::int64_t scored = std::min(scoring_budget, r->assembly->scored_here - done);
+    const std::int64_t done = r->prefill.assembling->scored_;
+    const std::int64_t scored = std::min(scoring_budget, r->prefill.assembly->scored_here - done);
     if (scored > 0) scoring_.push_back({static_cast<double>(scored), static_cast<double>(done)});
     if (apart > 0 || scored > 0) step_.push_back({r, r->admission, apart, scored});
     budget -= apart;
@@ -76,8 +76,8 @@ void Assembly::batch(std::span<Request* const> loading, models::StepWork& work) 
 }
 
 std::int64_t Assembly::batch_apart(const Request& r, std::int64_t budget, models::StepWork& work) const {
-  const PromptAssembly& a = *r.assembly;
-  const std::int64_t done = r.assembling->apart_done_;
+  const PromptAssembly& a = *r.prefill.assembly;
+  const std::int64_t done = r.prefill.assembling->apart_done_;
   const std::int64_t end = std::min(a.apart, done + std::max<std::int64_t>(budget, 0));
   add_chunks_alone(work, env_.geometry, a.apart_unit, done, end);
   return end - done;
@@ -94,21 +94,21 @@ bool Assembly::computes() const {
 void Assembly::apply() {
   for (const Entry& e : step_) {
     Request& r = *e.request;
-    AssemblyProgress& p = *r.assembling;
+    AssemblyProgress& p = *r.prefill.assembling;
     if (r.admission != e.admission || !p.underway_) continue;
     p.apart_done_ += e.apart;
     p.scored_ += e.scored;
-    if (e.scored > 0 && p.scored_ == r.assembly->scored_here) {
+    if (e.scored > 0 && p.scored_ == r.prefill.assembly->scored_here) {
       p.selection_event_ = true;
-      env_.simulator.schedule_in(engine::from_seconds(r.assembly->align_s), selected(r));
+      env_.simulator.schedule_in(engine::from_seconds(r.prefill.assembly->align_s), selected(r));
     }
     try_end(r);
   }
 }
 
 bool Assembly::try_end(Request& r) {
-  AssemblyProgress& p = *r.assembling;
-  if (p.load_pending_ || p.selection_pending_ || p.apart_done_ < r.assembly->apart) return false;
+  AssemblyProgress& p = *r.prefill.assembling;
+  if (p.load_pending_ || p.selection_pending_ || p.apart_done_ < r.prefill.assembly->apart) return false;
   p.underway_ = false;
   p.assembled_ = env_.simulator.now();
   env_.prompts.computed(r);
@@ -117,17 +117,17 @@ bool Assembly::try_end(Request& r) {
 }
 
 void Assembly::batch_rows(Request& r, std::int64_t rows, bool last, models::StepWork& work) const {
-  PromptAssembly& a = *r.assembly;
-  const std::int64_t done = r.prefill_done - (r.prefill_target - a.rows);
-  add_rows(work, env_.geometry, rows, a.before + static_cast<double>(done), r.prefill_target - r.prefix.dropped, last);
+  PromptAssembly& a = *r.prefill.assembly;
+  const std::int64_t done = r.prefill.done - (r.prefill.target - a.rows);
+  add_rows(work, env_.geometry, rows, a.before + static_cast<double>(done), r.prefill.target - r.prefix.dropped, last);
   work.extra_gpu_s += std::exchange(a.recover_s, 0.0);
   work.extra_gpu_s += a.first_layer_s * static_cast<double>(rows) / static_cast<double>(a.rows);
 }
 
 void Assembly::note(const Request& r) const {
-  if (r.had_prompt) return;  // it was pushed out, and has been put together before
-  const AssemblyProgress& p = *r.assembling;
-  const PromptAssembly& a = *r.assembly;
+  if (r.full_kv.had_prompt) return;  // it was pushed out, and has been put together before
+  const AssemblyProgress& p = *r.prefill.assembling;
+  const PromptAssembly& a = *r.prefill.assembly;
   const std::int64_t chunks = a.apart + r.prefix.tokens;
   const std::int64_t other = r.prompt - chunks;
   ReuseMeasurement& m = env_.measured.reuse;

@@ -39,7 +39,7 @@ class Assembly {
   static void abandon(Request& r);
   /// Of a request that loads: whether anything of that crosses a link.
   [[nodiscard]] static bool waits_for_link(const Request& r) {
-    return !r.being_assembled() || r.assembling->load_pending_;
+    return !r.being_assembled() || r.prefill.assembling->load_pending_;
   }
 
   /// With what the rest leaves of the step's tokens missing chunks are computed, in order of admission. The small model

@@ -92,7 +92,7 @@ bool Composer::loads_first() {
 /// Whoever finds a place beside what the step has to do anyway.
 void Composer::admit_before_step() {
   auto budget = schedule().max_batched_tokens - static_cast<std::int64_t>(parts_.roster.decoding().size());
-  const auto has_work = [&budget](const Request& r) { budget -= r.prefill_target - r.prefill_done; };
+  const auto has_work = [&budget](const Request& r) { budget -= r.prefill.target - r.prefill.done; };
   for (const Request* r : parts_.roster.prefilling()) has_work(*r);
   while (const std::optional<Admitted> admitted = parts_.admission.next(budget)) {
     enter(*admitted);
@@ -215,9 +215,9 @@ std::int64_t Composer::batch_chunk(Request& r, std::int64_t budget) {
   const std::int64_t ranks = parts_.env.group.parallel.attention_data;
   // A rank computes a chunk by itself, in its own part of the step's tokens.
   const std::int64_t longest = (schedule().max_batched_tokens + ranks - 1) / ranks;
-  const std::int64_t tokens = std::min({budget, longest, r.prefill_target - r.prefill_done});
-  const bool last = r.prefill_done + tokens == r.prefill_target;
-  if (r.assembly) whole_.assembly().batch_rows(r, tokens, last, pass().work);
+  const std::int64_t tokens = std::min({budget, longest, r.prefill.target - r.prefill.done});
+  const bool last = r.prefill.done + tokens == r.prefill.target;
+  if (r.prefill.assembly) whole_.assembly().batch_rows(r, tokens, last, pass().work);
   parts_.loop.add_chunk(r, tokens, last ? parts_.route->compressed(r) : 0);
   return tokens;
 }

@@ -98,12 +98,12 @@ void FetchedSteps::note_savings() {
   const double computing_s = step_.computing(config_.layers).seconds(), waited_s = gpus_.waited().seconds();
   models::PerResource beyond_account_s{};
   for (std::size_t i = 0; i < models::kResources; ++i) {
-    const double saved = gpus_.account().saved[i];
+    const double saved = gpus_.spent().account().saved[i];
     if (saved <= 0) continue;
     const double saved_s = saved * computing_s;
     const auto resource = static_cast<models::Resource>(i);
-    const bool within_tail =
-        resource == models::Resource::host || (resource == models::Resource::launches && gpus_.account().captured);
+    const bool within_tail = resource == models::Resource::host ||
+                             (resource == models::Resource::launches && gpus_.spent().account().captured);
     beyond_account_s[i] = now_s - saved_s -
                           (within_tail ? steady_step_s(config_, step_, fetch_s, 1, saved_s)
                                        : steady_step_s(config_, step_, fetch_s, 1 - saved));

@@ -13,9 +13,9 @@ class HostCopies final : public FullKvSource {
 
   void found(Request& r) const override {
     const DecodeConfig& decode = parts_.config.decode;
-    const bool drafts = r.luck != nullptr;
+    const bool drafts = r.luck.drafts != nullptr;
     if (!drafts || !decode.budget || decode.acceptance.kind != models::AcceptanceKind::compressor) return;
-    r.luck->acceptance.agreement =
+    r.luck.drafts->acceptance.agreement =
         decode.compressor.agreement_at(parts_.geometry.compressed().ratio_of(r.prompt, r.output / 2));
   }
   [[nodiscard]] std::int64_t reservation(const Request& r) const override {
@@ -28,7 +28,7 @@ class HostCopies final : public FullKvSource {
     return static_cast<double>(bytes) / parts_.from_host.bandwidth();
   }
   [[nodiscard]] std::int64_t replaceable(const Request& r) const override {
-    return r.settling ? 0 : parts_.geometry.redundant_reservation(r.prompt, r.generated);
+    return r.full_kv.settling ? 0 : parts_.geometry.redundant_reservation(r.prompt, r.generated);
   }
   void bring(Request& r) override {
     engine::Callback arrived = parts_.on_arrived;
@@ -46,9 +46,9 @@ class WholePrompts : public FullKvSource {
   using FullKvSource::FullKvSource;
 
   void found(Request& r) const override {
-    r.direct = r.resident = whole(r);
+    r.full_kv.direct = r.full_kv.resident = whole(r);
     if (parts_.config.decode.acceptance.kind == models::AcceptanceKind::compressor) {
-      r.luck->acceptance.agreement = r.prefix.agreement;
+      r.luck.drafts->acceptance.agreement = r.prefix.agreement;
     }
   }
 
@@ -73,7 +73,7 @@ class Tiers final : public WholePrompts {
   [[nodiscard]] double first_load(const Request& r, std::int64_t) const override { return parts_.prompts.load_s(r); }
   void found(Request& r) const override {
     WholePrompts::found(r);
-    r.round.tail = r.direct ? 0 : r.prefill_target - r.prefix.tokens;
+    r.round.tail = r.full_kv.direct ? 0 : r.prefill.target - r.prefix.tokens;
   }
   [[nodiscard]] bool is_first(const Request& r) const override { return r.generated == 0; }
   void bring(Request& r) override {
@@ -91,7 +91,7 @@ class Tiers final : public WholePrompts {
       return;
     }
     parts_.memory.keep_staged(r.kv);
-    r.direct = true;
+    r.full_kv.direct = true;
     r.prefix.dropped = r.prefix.missing = 0;
   }
 };
@@ -104,12 +104,12 @@ class Recomputed final : public WholePrompts {
     return parts_.geometry.full_reservation(tokens);
   }
   [[nodiscard]] std::int64_t reservation(const Request& r) const override {
-    return parts_.geometry.full_reservation(r.prefill_target);
+    return parts_.geometry.full_reservation(r.prefill.target);
   }
-  [[nodiscard]] double load(const Request& r) const override { return static_cast<double>(r.prefill_target); }
+  [[nodiscard]] double load(const Request& r) const override { return static_cast<double>(r.prefill.target); }
   /// Rows of assemblies and prompts that are simply prefilled go before what is recomputed.
   [[nodiscard]] double first_load(const Request& r, std::int64_t) const override {
-    return static_cast<double>(r.assembly ? r.assembly->rows : r.prefill_target);
+    return static_cast<double>(r.prefill.assembly ? r.prefill.assembly->rows : r.prefill.target);
   }
   [[nodiscard]] double loads_each(double, std::int64_t decoding) const override {
     return static_cast<double>(std::max<std::int64_t>(parts_.config.schedule.max_batched_tokens - decoding, 1));
@@ -119,14 +119,15 @@ class Recomputed final : public WholePrompts {
     r.round.tail = 0;
   }
   [[nodiscard]] bool is_first(const Request&) const override { return true; }
-  void bring(Request& r) override { r.recomputed = 0; }
+  void bring(Request& r) override { r.prefill.recomputed = 0; }
 
   void batch(std::span<Request* const> decoding, std::int64_t& budget, models::StepWork& work) override {
     step_.clear();
     for (Request* r : decoding) {
-      if (r->direct || r->round.reload != Reload::in_flight || budget <= 0) continue;
-      const std::int64_t tokens = std::min(budget, r->prefill_target - r->recomputed);
-      add_chunk(work, parts_.geometry, r->recomputed, tokens, r->recomputed + tokens == r->prefill_target);
+      if (r->full_kv.direct || r->round.reload != Reload::in_flight || budget <= 0) continue;
+      const std::int64_t tokens = std::min(budget, r->prefill.target - r->prefill.recomputed);
+      add_chunk(work, parts_.geometry, r->prefill.recomputed, tokens,
+                r->prefill.recomputed + tokens == r->prefill.target);
       step_.push_back({r, r->admission, tokens});
       budget -= tokens;
     }
@@ -135,15 +136,15 @@ class Recomputed final : public WholePrompts {
     for (const Chunk& chunk : step_) {
       Request& r = *chunk.request;
       if (r.admission != chunk.admission || r.phase != Phase::decoding || r.round.reload != Reload::in_flight) continue;
-      r.recomputed += chunk.tokens;
+      r.prefill.recomputed += chunk.tokens;
       parts_.measured.reuse.verified_tokens += chunk.tokens;
-      if (r.recomputed < r.prefill_target) continue;
+      if (r.prefill.recomputed < r.prefill.target) continue;
       r.round.reload = Reload::arrived;
       end_round(r);
     }
   }
   void verified(Request& r, bool) override {
-    r.direct = true;
+    r.full_kv.direct = true;
     r.prefix.dropped = r.prefix.missing = 0;
     parts_.memory.unstage(r.kv);  // what it holds grows to all of the prompt, in the place of this
   }

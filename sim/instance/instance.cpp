@@ -38,8 +38,9 @@ void Instance::finish_measuring() {
   const InstanceEnvironment& env = parts_.env;
   parts_.use.finish_measuring();
   if (parts_.own) parts_.admission.finish_measuring();
-  add_group(env.measured, parts_.loop.gpus(),
-            {replica_weights(env.config, env.group), parts_.memory.reserved_peak(), instances(env.config.cluster)});
+  add_group(
+      env.measured, parts_.loop.gpus(),
+      {replica_weights(env.config, env.group), parts_.memory.gpu().pool().high_water(), instances(env.config.cluster)});
 }
 
 void Instance::check_conservation() const {

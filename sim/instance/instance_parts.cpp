@@ -89,7 +89,7 @@ bool InstanceParts::resize(Request& r, std::int64_t bytes) {
 void InstanceParts::secure_reload_room() {
   while (roster.decoding().size() > 1 && !reloads.have_room()) {
     Request& newest = roster.newest();
-    if (newest.settling || newest.phase == Phase::prefilling) return;  // it will shrink by itself
+    if (newest.full_kv.settling || newest.phase == Phase::prefilling) return;  // it will shrink by itself
     preempt(newest);
   }
 }

@@ -66,7 +66,7 @@ class InstanceParts final : private OffloadOwner {
   // GPU memory.
   /// The request's memory grows with its tokens.
   [[nodiscard]] bool grows_with(const Request& r) const {
-    return own || (grows && (!env.decode.verifies || r.resident));
+    return own || (grows && (!env.decode.verifies || r.full_kv.resident));
   }
   /// Memory for its next token. False where the request itself was preempted for it.
   bool grow(Request& r);

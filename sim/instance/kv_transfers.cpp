@@ -36,7 +36,7 @@ void MemoryUse::note() {
   // Reserved bytes still on the link are not there yet.
   const bool counted = !own_ || env_.decode.fetches() || env_.prompts.stores();
   const std::int64_t coming = counted ? loading_bytes_ : from_host_.backlog_bytes();
-  gpus_.use_memory(memory_.reserved() - std::min(memory_.reserved(), coming));
+  gpus_.use_memory(memory_.gpu().reserved() - std::min(memory_.gpu().reserved(), coming));
   if (!env_.trace) return;
   env_.trace->counter(queue_counter_, env_.simulator.now(), static_cast<double>(roster_.waiting()));
   if (own_) gpus_.trace_running(roster_.running());
@@ -53,10 +53,11 @@ void MemoryUse::finish_measuring() {
   Measurements& m = env_.measured;
   const auto replicas = static_cast<double>(env_.group.count);
   m.memory_short_s += short_.integral(env_.simulator.now());
-  m.kv_reserved_mean_bytes += memory_.reserved_mean() / replicas;
-  m.kv_streaming_mean_bytes += memory_.staged_mean() / replicas;
-  m.kv_reserved_peak_bytes = std::max(m.kv_reserved_peak_bytes, memory_.reserved_peak());
-  m.kv_streaming_peak_bytes = std::max(m.kv_streaming_peak_bytes, memory_.staged_peak());
+  m.kv_reserved_mean_bytes += memory_.gpu().pool().mean_reserved() / replicas;
+  m.kv_streaming_mean_bytes += memory_.staged_level().mean(env_.simulator.now()) / replicas;
+  m.kv_reserved_peak_bytes = std::max(m.kv_reserved_peak_bytes, memory_.gpu().pool().high_water());
+  m.kv_streaming_peak_bytes =
+      std::max(m.kv_streaming_peak_bytes, static_cast<std::int64_t>(memory_.staged_level().peak()));
 }
 
 void FirstLoads::load(Request& r, std::int64_t bytes) {
@@ -105,13 +106,13 @@ void FirstLoads::abandon(Request& r) {
       from_host_.cancel(r.moving.transfer);
     }
   }
-  if (!r.assembly && r.prefix.tokens > 0) ++r.moving.stale_loads;  // others may wait for the same load
+  if (!r.prefill.assembly && r.prefix.tokens > 0) ++r.moving.stale_loads;  // others may wait for the same load
   end(r);
 }
 
 void Offloading::computed(Request& r, std::int64_t tokens) {
   if (!demand_.offloads(r)) return;
-  r.in_host_tokens += tokens;
+  r.moving.in_host_tokens += tokens;
   if (env_.decode.fetches()) return;  // it left while the step ran
   r.moving.writebacks += 1;
   under_way_ += 1;
@@ -131,8 +132,8 @@ void Offloading::offloaded(std::uint64_t id) {
   use_.note();
   r.moving.writebacks -= 1;
   env_.requests.release_if_over(r);
-  if (r.moving.writebacks == 0 && r.settling && r.phase == Phase::decoding) {
-    r.settling = false;
+  if (r.moving.writebacks == 0 && r.full_kv.settling && r.phase == Phase::decoding) {
+    r.full_kv.settling = false;
     owner_.on_settled(r);
   }
   gpus_.wake();

@@ -37,7 +37,7 @@ void Proposals::add(const Request& r, std::int64_t proposed) {
 }
 
 void Proposals::add_chunk(const Request& r, std::int64_t tokens) {
-  drafting_.add_chunk(static_cast<double>(r.prefill_done - r.prefix.dropped), static_cast<double>(tokens));
+  drafting_.add_chunk(static_cast<double>(r.prefill.done - r.prefix.dropped), static_cast<double>(tokens));
 }
 
 double Proposals::seconds() {

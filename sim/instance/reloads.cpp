@@ -30,7 +30,7 @@ std::int64_t Reloads::largest() const {
   largest_of_ = roster_.changes();
   largest_ = 0;
   roster_.for_each([&](const Request& r) {
-    if (!r.resident && !r.direct) largest_ = std::max(largest_, full_kv_->reservation(r));
+    if (!r.full_kv.resident && !r.full_kv.direct) largest_ = std::max(largest_, full_kv_->reservation(r));
   });
   return largest_;
 }
@@ -38,9 +38,9 @@ std::int64_t Reloads::largest() const {
 void Reloads::verified(Request& r) {
   full_kv_->verified(r, !roster_.anybody_waits());
   // Of who goes on drafting, reloads only grow.
-  if (r.direct) {
+  if (r.full_kv.direct) {
     largest_of_.reset();
-  } else if (!r.resident) {
+  } else if (!r.full_kv.resident) {
     largest_ = std::max(largest_, full_kv_->reservation(r));
   }
 }
@@ -52,7 +52,7 @@ void Reloads::begin_step(std::span<Request* const> asked) {
   }
   if (!env_.decode.as_found() || !scheduling_.loads_first_at_once()) return;
   for (Request* r : roster_.decoding()) {
-    const bool first = !r->direct && full_kv_->is_first(*r);
+    const bool first = !r->full_kv.direct && full_kv_->is_first(*r);
     if (first && r->round.reload == Reload::none && !start(*r, false)) return;
   }
 }

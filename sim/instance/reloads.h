@@ -41,7 +41,7 @@ class Reloads {
   /// could ever verify.
   [[nodiscard]] std::int64_t largest() const;
   /// Beside what they hold there is room for it.
-  [[nodiscard]] bool have_room() const { return memory_.capacity() - memory_.held() >= largest(); }
+  [[nodiscard]] bool have_room() const { return memory_.gpu().capacity() - memory_.held() >= largest(); }
 
   /// Where full KV comes from.
   [[nodiscard]] FullKvSource& full_kv() { return *full_kv_; }

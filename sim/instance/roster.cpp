@@ -27,7 +27,7 @@ void Roster::admit_next() {
   Request& r = next();
   queue_.pop_front();
   r.admission = ++admissions_;
-  resident_ += r.resident ? 1 : 0;
+  resident_ += r.full_kv.resident ? 1 : 0;
 }
 
 std::vector<Request*>& Roster::list_of(Phase phase) {
@@ -63,7 +63,7 @@ void Roster::push_out(Request& r) {
 
 void Roster::leave(const Request& r) {
   part(r);
-  resident_ -= r.resident ? 1 : 0;
+  resident_ -= r.full_kv.resident ? 1 : 0;
 }
 
 Request& Roster::newest() const {

@@ -64,7 +64,8 @@ std::int64_t Rounds::drafts_left(const Request& r) const {
 
 std::int64_t Rounds::verified(Request& r) {
   const std::int64_t drafted = r.round.drafted;
-  const std::int64_t accepted = env_.acceptance.accepted(drafted, r.luck->stream.uniform(), r.luck->acceptance);
+  const std::int64_t accepted =
+      env_.acceptance.accepted(drafted, r.luck.drafts->stream.uniform(), r.luck.drafts->acceptance);
   draft_lengths_->verified(r, drafted, accepted, end_of(r));
   r.round.tail = 0;
   r.round.unseen = 1;  // what follows the last token that the drafter saw accepted

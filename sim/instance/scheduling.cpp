@@ -27,15 +27,16 @@ Scheduling::Scheduling(const InstanceEnvironment& environment, const SchedulePol
       decoding_(decoding),
       gpus_(gpus),
       memory_(memory),
-      tokens_per_draft_(tokens_per_draft),
+      clock_(environment.simulator, gpus, asked == Asked::by_time),
       when_due_(asked != Asked::in_every_step),
-      by_time_(asked == Asked::by_time),
       kv_comes_by_layers_(full_kv_comes_by_layers(environment.config, environment.decode)),
       loads_first_at_once_(policy.loads_first_at_once),
-      draft_limit_(draft_limit(environment.config.decode)),
       policy_(policy.make(schedule_of(environment))),
-      together_(policy_->decides_together()),
-      iteration_s_(gpus.iteration_s()) {}
+      together_(policy_->decides_together()) {
+  view_.kv_capacity = memory.gpu().capacity();
+  view_.draft_limit = draft_limit(environment.config.decode);
+  view_.tokens_per_draft = tokens_per_draft;
+}
 
 bool Scheduling::admit(const Request& r, std::int64_t first_load_bytes) {
   tell_passed();
@@ -58,7 +59,7 @@ void Scheduling::kv_arrived(Request& r) {
 }
 
 bool Scheduling::drafted(Request& r) {
-  if (r.scheduled.whatever_comes_ && r.round.drafted < most_drafts(r, draft_limit_)) return false;
+  if (r.scheduled.whatever_comes_ && r.round.drafted < most_drafts(r, view_.draft_limit)) return false;
   ask(r);
   return true;
 }
@@ -86,56 +87,38 @@ void Scheduling::removed(Request& r) {
 /// What was decided stands no longer.
 void Scheduling::forget(Request& r) {
   ScheduledPlace& place = r.scheduled;
-  if (place.decided_) count(place, -1);
+  if (place.decided_) decided_.count(place, -1);
   place.decided_ = false;
   ends_.cancel(std::exchange(place.ends_, 0));
 }
 
-void Scheduling::count(const ScheduledPlace& place, std::int64_t sign) {
-  if (place.action_ == Action::draft) drafting_ += sign;
-  if (place.action_ != Action::stall) return;
-  stalled_ += sign;
-  if (place.late_) stalled_late_ += sign;
-}
-
-/// Iterations since the latest one.
-std::int64_t Scheduling::passed() {
+std::int64_t IterationClock::passed() {
   if (!by_time_) {
     return gpus_.idle() ? static_cast<std::int64_t>(gpus_.idle_for().seconds() / gpus_.iteration_s()) : 1;
   }
-  const double since = part_ + (env_.simulator.now() - decided_).seconds() / iteration_s_;
+  const double since = part_ + (simulator_.now() - begun_).seconds() / iteration_s_;
   auto whole = static_cast<std::int64_t>(since);
-  if (end_of(whole + 1) <= env_.simulator.now()) whole += 1;  // to the nanosecond
+  if (end_of(whole + 1) <= simulator_.now()) whole += 1;  // to the nanosecond
   part_ = std::max(since - static_cast<double>(whole), 0.0);
-  decided_ = env_.simulator.now();
+  begun_ = simulator_.now();
   iteration_s_ = gpus_.iteration_s();
   return whole;
 }
 
-/// By time, of so many iterations after the latest decision.
-engine::SimTime Scheduling::end_of(std::int64_t iterations) const {
-  return decided_ + engine::from_seconds((static_cast<double>(iterations) - part_) * iteration_s_);
-}
-
 bool Scheduling::anybody_due() {
-  return asks_next() || (!ends_.empty() && end_of(ends_.top_key() - now_) <= env_.simulator.now()) ||
+  return asks_next() || (!ends_.empty() && clock_.end_of(ends_.top_key() - clock_.now()) <= env_.simulator.now()) ||
          std::any_of(awaiting_memory_.begin(), awaiting_memory_.end(),
                      [this](const AwaitingMemory& a) { return a.bytes <= memory_.available(); });
 }
 
-void Scheduling::pass(std::int64_t iterations) {
-  now_ += iterations;
-  untold_ += iterations;
-}
-
 void Scheduling::tell_passed() {
-  if (untold_ > 0) policy_->pass(std::exchange(untold_, 0));
+  if (const std::int64_t passed = clock_.now() - std::exchange(told_, clock_.now()); passed > 0) policy_->pass(passed);
 }
 
 std::span<Request* const> Scheduling::begin_iteration() {
-  if (by_time_ && !anybody_due()) return {};
-  pass(passed());
-  while (!ends_.empty() && ends_.top_key() <= now_) {
+  if (clock_.by_time() && !anybody_due()) return {};
+  clock_.begin_iteration();
+  while (!ends_.empty() && ends_.top_key() <= clock_.now()) {
     Request& r = *ends_.pop().value;
     r.scheduled.ends_ = 0;
     ask(r);
@@ -151,7 +134,7 @@ std::span<Request* const> Scheduling::begin_iteration() {
     awaiting_memory_.clear();
   } else {
     for (Request* r : asking_) forget(*r);
-    if (drafting_ == 0) {
+    if (decided_.drafting == 0) {
       for (const AwaitingMemory& a : awaiting_memory_) {
         forget(*a.request);
         ask(*a.request);
@@ -169,7 +152,7 @@ std::span<Request* const> Scheduling::begin_iteration() {
 const IterationPlan& Scheduling::plan() {
   plan_.decisions.assign(asked_.size(), {});
   plan_.reloads.clear();
-  if (!asked_.empty() || (drafting_ == 0 && !together_)) {
+  if (!asked_.empty() || (decided_.drafting == 0 && !together_)) {
     tell_passed();
     policy_->plan(view(), plan_);
   }
@@ -180,43 +163,39 @@ const IterationPlan& Scheduling::plan() {
 void Scheduling::decide(Request& r, const Decision& decision) {
   r.round.late = r.round.late || decision.late;
   ScheduledPlace& place = r.scheduled;
-  place.action_ = r.direct ? Action::draft : decision.action;
+  place.action_ = r.full_kv.direct ? Action::draft : decision.action;
   place.decided_ = true;
   place.late_ = r.round.late;
   place.asked_ = false;
   place.whatever_comes_ = decision.whatever_comes;
-  count(place, 1);
+  decided_.count(place, 1);
   if (decision.stands <= 1 || place.action_ == Action::verify || asked_while_kv_comes(r)) {
     ask(r);
   } else if (decision.stands != Decision::kUntilItChanges) {
-    place.ends_ = ends_.push(now_ + decision.stands, &r);
+    place.ends_ = ends_.push(clock_.now() + decision.stands, &r);
   }
 }
 
 std::int64_t Scheduling::iterations_left() {
   if (all_ || !when_due_ || !asking_.empty()) return 0;
-  return ends_.empty() ? std::numeric_limits<std::int64_t>::max() : ends_.top_key() - now_ - 1;
+  return ends_.empty() ? std::numeric_limits<std::int64_t>::max() : ends_.top_key() - clock_.now() - 1;
 }
 
 std::optional<engine::SimTime> Scheduling::asks_at() {
   const std::int64_t left = iterations_left();
   if (left == std::numeric_limits<std::int64_t>::max()) return std::nullopt;
-  return std::max(end_of(left + 1), env_.simulator.now());
+  return std::max(clock_.end_of(left + 1), env_.simulator.now());
 }
 
 ReplicaView Scheduling::view() const {
-  ReplicaView v;
+  ReplicaView v = view_;
   v.now = env_.simulator.now();
   v.decoding = decoding_;
   v.asked = asked_;
-  v.drafting = drafting_;
+  v.drafting = decided_.drafting;
   v.iteration_s = gpus_.iteration_s();
-  v.loads_each = full_kv_->loads_each(v.iteration_s, static_cast<std::int64_t>(v.decoding.size()));
-  v.kv_capacity = memory_.capacity();
+  v.loads_each = v.full_kv->loads_each(v.iteration_s, static_cast<std::int64_t>(v.decoding.size()));
   v.held_bytes = memory_.held();
-  v.draft_limit = draft_limit_;
-  v.tokens_per_draft = tokens_per_draft_;
-  v.full_kv = full_kv_;
   return v;
 }
 

@@ -15,6 +15,38 @@
 
 namespace kvsim::serving {
 
+/// IterationClock counts the iterations of a group of GPUs, the idle time in iterations of the usual length.
+class IterationClock {
+ public:
+  /// Both outlive this. `by_time`: iterations pass with the time, whether there are steps or not.
+  IterationClock(const engine::Simulator& simulator, const machine::GpuGroup& gpus, bool by_time)
+      : simulator_(simulator), gpus_(gpus), by_time_(by_time), iteration_s_(gpus.iteration_s()) {}
+
+  [[nodiscard]] bool by_time() const { return by_time_; }
+  /// Iterations since the start.
+  [[nodiscard]] std::int64_t now() const { return now_; }
+  /// An iteration begins; what has passed since the latest one counts, too.
+  void begin_iteration() { now_ += passed(); }
+  /// One of those that nothing is decided in begins.
+  void pass() { now_ += 1; }
+  /// By time, the end of so many iterations after the latest begin_iteration().
+  [[nodiscard]] engine::SimTime end_of(std::int64_t iterations) const {
+    return begun_ + engine::from_seconds((static_cast<double>(iterations) - part_) * iteration_s_);
+  }
+
+ private:
+  /// Iterations since the latest one.
+  [[nodiscard]] std::int64_t passed();
+
+  const engine::Simulator& simulator_;
+  const machine::GpuGroup& gpus_;
+  bool by_time_;
+  std::int64_t now_ = 0;
+  // By time: the latest begin_iteration(), how long an iteration took then, and what of one had passed before.
+  engine::SimTime begun_;
+  double iteration_s_, part_ = 0;
+};
+
 class Scheduling {
  public:
   /// When the policy is asked, and about whom.
@@ -30,7 +62,7 @@ class Scheduling {
              double tokens_per_draft, Asked asked);
 
   /// Before anything else: where full KV comes from, which outlives this.
-  void plans_loads_of(const FullKvLoads& full_kv) { full_kv_ = &full_kv; }
+  void plans_loads_of(const FullKvLoads& full_kv) { view_.full_kv = &full_kv; }
   [[nodiscard]] bool loads_first_at_once() const { return loads_first_at_once_; }
 
   /// May the request enter now? See SchedulePolicy::admit.
@@ -65,58 +97,62 @@ class Scheduling {
   [[nodiscard]] Action action(const Request& r) const {
     return env_.decode.verifies ? r.scheduled.action_ : Action::draft;  // else everybody decodes
   }
-  [[nodiscard]] std::int64_t stalled() const { return stalled_; }
-  [[nodiscard]] std::int64_t stalled_late() const { return stalled_late_; }  ///< of stalled(), in rounds that are late
+  [[nodiscard]] std::int64_t stalled() const { return decided_.stalled; }
+  /// Of these, requests in rounds that are late.
+  [[nodiscard]] std::int64_t stalled_late() const { return decided_.stalled_late; }
 
   /// Iterations after this one that begin before the policy is asked again, if nothing happens until then.
   [[nodiscard]] std::int64_t iterations_left();
   /// One of these begins.
-  void pass() { pass(1); }
+  void pass() { clock_.pass(); }
   /// By time, when they and this one have passed; nothing: as long as nothing happens.
   [[nodiscard]] std::optional<engine::SimTime> asks_at();
   /// Somebody is asked about in the next step, whenever that is.
   [[nodiscard]] bool asks_next() const { return all_ || !asking_.empty(); }
 
  private:
+  /// Requests by what was decided about them.
+  struct Decided {
+    std::int64_t drafting = 0, stalled = 0, stalled_late = 0;
+
+    void count(const ScheduledPlace& place, std::int64_t sign) {
+      if (place.action_ == Action::draft) drafting += sign;
+      if (place.action_ != Action::stall) return;
+      stalled += sign;
+      if (place.late_) stalled_late += sign;
+    }
+  };
+
   [[nodiscard]] ReplicaView view() const;
-  [[nodiscard]] std::int64_t passed();
-  [[nodiscard]] engine::SimTime end_of(std::int64_t iterations) const;
   [[nodiscard]] bool anybody_due();
-  void pass(std::int64_t iterations);
   void tell_passed();
   void decide(Request& r, const Decision& decision);
   void forget(Request& r);
   [[nodiscard]] bool asked_while_kv_comes(const Request& r) const {
     return kv_comes_by_layers_ && !r.scheduled.whatever_comes_ && r.round.reload == Reload::in_flight;
   }
-  void count(const ScheduledPlace& place, std::int64_t sign);
 
   const InstanceEnvironment& env_;
   const std::vector<Request*>& decoding_;
   const machine::GpuGroup& gpus_;
   const KvHoldings& memory_;
-  const FullKvLoads* full_kv_ = nullptr;
-  double tokens_per_draft_;
-  bool when_due_, by_time_, kv_comes_by_layers_, loads_first_at_once_;
-  std::int64_t draft_limit_;
+  ReplicaView view_;  // as far as it never changes
+  IterationClock clock_;
+  bool when_due_, kv_comes_by_layers_, loads_first_at_once_;
   std::unique_ptr<SchedulePolicy> policy_;
   bool together_;
-  std::int64_t now_ = 0;     // iterations since the start
-  std::int64_t untold_ = 0;  // of these, that the policy has not been told of
-  // By time: the latest decision, how long an iteration took then, and what of one had passed before.
-  engine::SimTime decided_;
-  double iteration_s_, part_ = 0;
+  std::int64_t told_ = 0;                // iterations of the clock that the policy has been told of
   engine::OrderedQueue<Request*> ends_;  // decisions, by the first iteration that they are not for
   std::vector<Request*> asking_;         // in the coming iteration
   struct AwaitingMemory {
     Request* request;
     std::int64_t bytes;
   };
-  std::vector<AwaitingMemory> awaiting_memory_;                 // not to be asked about before
-  bool all_ = false;                                            // all are asked about in the coming iteration
-  std::int64_t drafting_ = 0, stalled_ = 0, stalled_late_ = 0;  // as decided
-  std::vector<Request*> asked_;                                 // in this iteration
-  IterationPlan plan_;                                          // kept for its memory
+  std::vector<AwaitingMemory> awaiting_memory_;  // not to be asked about before
+  bool all_ = false;                             // all are asked about in the coming iteration
+  Decided decided_;
+  std::vector<Request*> asked_;  // in this iteration
+  IterationPlan plan_;           // kept for its memory
 };
 
 }  // namespace kvsim::serving

@@ -14,41 +14,65 @@ constexpr double kParts = 1024;
 
 }  // namespace
 
-SteadyBatch::SteadyBatch(const StepParts& parts, const KvGeometry& geometry, KvHoldings* memory, bool traced)
-    : parts_(parts),
-      geometry_(geometry),
-      memory_(memory),
-      traced_(traced),
-      units_(parts.decodes_compressed() ? geometry.compressed_units() : geometry.full_units()) {
-  if (!memory_ || !units_) return;
-  block_ = geometry.block_tokens() * units_->of_token;
+GrowingKv::GrowingKv(const KvGeometry* geometry, bool compressed) : geometry_(geometry), compressed_(compressed) {
+  if (!geometry) return;
+  const auto units = compressed ? geometry->compressed_units() : geometry->full_units();
+  if (!units) return;
+  units_ = *units;
+  block_ = geometry->block_tokens() * units_.of_token;
   if (std::has_single_bit(static_cast<std::uint64_t>(block_))) within_ = block_ - 1;
-  by_held_.assign(static_cast<std::size_t>(block_), 0);
-}
-
-bool SteadyBatch::possible(Work work) const {
-  return !traced_ && parts_.may_grow() && (!memory_ || work == Work::draft || units_);
+  by_first_.assign(static_cast<std::size_t>(block_), 0);
 }
 
 /// In a step, a token more than the context is held; of the tokens before it, some may be compressed.
-std::optional<std::int64_t> SteadyBatch::held_units(const Request& r) const {
-  if (!units_) return std::nullopt;
-  if (!parts_.decodes_compressed()) return r.attended();
-  const auto held = geometry_.compressed().in_units(r.prompt - r.prefix.dropped, r.generated);
-  return held ? std::optional(*held + units_->of_token - units_->a_token_adds) : std::nullopt;
+std::optional<std::int64_t> GrowingKv::first(const Request& r, std::int64_t steps) const {
+  if (!possible()) return std::nullopt;
+  const std::int64_t grown = steps * units_.a_token_adds;
+  if (!compressed_) return r.attended() - grown;
+  const auto held = geometry_->compressed().in_units(r.prompt - r.prefix.dropped, r.generated);
+  return held ? std::optional(*held + units_.of_token - units_.a_token_adds - grown) : std::nullopt;
+}
+
+std::int64_t GrowingKv::growth(std::int64_t steps) const {
+  if (!possible()) return 0;
+  // Those with whom the units that a token adds reach into another block, which they do from each of as many places.
+  std::int64_t requests = 0;
+  std::size_t at = within_block(-(steps + 1) * units_.a_token_adds);
+  for (std::int64_t i = 0; i < units_.a_token_adds; ++i) {
+    requests += by_first_[at];
+    if (++at == by_first_.size()) at = 0;
+  }
+  return requests * geometry_->block_bytes();
+}
+
+void SteadyBatch::Gaps::add(std::int64_t step, engine::Duration length) {
+  if (last_.length > length) gaps_.push_back(last_);
+  while (!gaps_.empty() && gaps_.back().length <= length) gaps_.pop_back();
+  last_ = {step, length};
+}
+
+engine::Duration SteadyBatch::Gaps::longest_since(std::int64_t step) const {
+  const auto longest = std::upper_bound(gaps_.begin(), gaps_.end(), step,
+                                        [](std::int64_t before, const Gap& gap) { return before < gap.step; });
+  return longest == gaps_.end() ? last_.length : longest->length;
+}
+
+SteadyBatch::SteadyBatch(const StepParts& parts, const KvGeometry& geometry, KvHoldings* memory, bool traced)
+    : parts_(parts), memory_(memory), traced_(traced), kv_(memory ? &geometry : nullptr, parts.decodes_compressed()) {}
+
+bool SteadyBatch::possible(Work work) const {
+  return !traced_ && parts_.may_grow() && (!memory_ || work == Work::draft || kv_.possible());
 }
 
 /// It is up to date.
 void SteadyBatch::count(const Request& r, std::int64_t sign) {
-  const auto one = static_cast<double>(sign), steps = static_cast<double>(steps_);
+  const auto one = static_cast<double>(sign);
   (r.steady.drafts_ ? drafting_ : decoding_) += sign;
   const Member& member = of(r);
-  kv_growth_ += one * member.kv_growth;
-  kv_bytes_ += one * (member.kv_bytes + steps * member.kv_growth);
-  pairs_ += one * (member.pairs + steps);
-  quantised_growth_ += one * member.quantised_growth;
-  quantised_ += one * (member.quantised + steps * member.quantised_growth);
-  if (grows(r)) by_held_[within_block(member.held - 1)] += sign;
+  growth_.add(member.growth, one);
+  coming_.add(member.first, one);
+  coming_.add(member.growth, one * static_cast<double>(steps_));
+  if (grows(r)) kv_.count(member.held, sign);
 }
 
 bool SteadyBatch::join(Request& r, Work work, std::int64_t tokens, engine::SimTime now) {
@@ -60,19 +84,17 @@ bool SteadyBatch::join(Request& r, Work work, std::int64_t tokens, engine::SimTi
   if (!growth || (work == Work::decode && r.record.last_token != now)) return false;
   if (size() > 0 && last_end_ != now) return false;  // it came with a step that the members had no part in
   if (memory_ && work == Work::decode) {
-    const std::optional<std::int64_t> held = held_units(r);
-    if (!held || r.kv.held() != bytes_of(*held)) return false;
-    member.held = *held - steps_ * units_->a_token_adds;
+    const std::optional<std::int64_t> first = kv_.first(r, steps_);
+    if (!first || r.kv.held() != kv_.bytes(*first, steps_)) return false;
+    member.held = *first;
   }
   last_end_ = now;
   models::StepWork its;
   parts_.add(r, {work, 1}, its);
   member.since = steps_;
-  member.kv_growth = growth->kv_bytes;
-  member.kv_bytes = its.decode.kv_bytes - static_cast<double>(steps_) * growth->kv_bytes;
-  member.quantised_growth = growth->quantised;
-  member.quantised = its.decode.quantised - static_cast<double>(steps_) * growth->quantised;
-  member.pairs = its.decode.pairs - static_cast<double>(steps_);
+  member.growth = {growth->kv_bytes, 1, growth->quantised};
+  member.first = {its.decode.kv_bytes, its.decode.pairs, its.decode.quantised};
+  member.first.add(member.growth, -static_cast<double>(steps_));
   member.due = due_.push(steps_ + tokens, &r);
   enter(r, work, member);
   count(r, 1);
@@ -89,13 +111,13 @@ void SteadyBatch::enter(Request& r, Work work, const Member& member) {
   r.steady.member_ = free_.back();
   free_.pop_back();
   of(r) = member;
-  of(r).longest = longest_.push(-static_cast<std::int64_t>(member.pairs * kParts), r.steady.member_);
+  of(r).longest = longest_.push(-static_cast<std::int64_t>(member.first.pairs * kParts), r.steady.member_);
   find_first();
 }
 
 void SteadyBatch::find_first() {
   next_due_ = due_.empty() ? kNever : due_.top_key();
-  if (!longest_.empty()) longest_pairs_ = members_[longest_.top()].pairs;
+  if (!longest_.empty()) longest_pairs_ = members_[longest_.top()].first.pairs;
 }
 
 void SteadyBatch::leave(Request& r) {
@@ -114,12 +136,11 @@ void SteadyBatch::forget(Request& r) {
   r.steady.batch_ = nullptr;
   if (size() > 0) return;
   gaps_.clear();
-  last_gap_ = {};
 }
 
 void SteadyBatch::update(Request& r) {
   if (!has(r)) return;
-  if (grows(r)) memory_->attribute(r.kv, held(r));
+  if (grows(r)) r.kv.attribute(held(r));
   Member& member = of(r);
   const std::int64_t steps = steps_ - member.since;
   if (steps == 0) return;
@@ -129,32 +150,14 @@ void SteadyBatch::update(Request& r) {
     r.generated += steps;
     r.record.direct_tokens += steps;
     r.record.last_token = last_end_;
-    r.record.largest_gap_s = std::max(r.record.largest_gap_s, largest_gap_since(member.since).seconds());
+    r.record.largest_gap_s = std::max(r.record.largest_gap_s, gaps_.longest_since(member.since).seconds());
   }
   member.since = steps_;
 }
 
 std::int64_t SteadyBatch::held(const Request& r) const {
   if (!has(r) || !grows(r)) return r.kv.held();
-  return bytes_of(of(r).held + (steps_ + (under_way_ ? 1 : 0)) * units_->a_token_adds);
-}
-
-engine::Duration SteadyBatch::largest_gap_since(std::int64_t step) const {
-  const auto largest = std::upper_bound(gaps_.begin(), gaps_.end(), step,
-                                        [](std::int64_t before, const Gap& gap) { return before < gap.step; });
-  return largest == gaps_.end() ? last_gap_.length : largest->length;
-}
-
-std::int64_t SteadyBatch::growth(std::int64_t after) const {
-  if (by_held_.empty()) return 0;
-  // Those with whom the units that a token adds reach into another block, which they do from each of as many places.
-  std::int64_t members = 0;
-  std::size_t at = within_block(-(steps_ + after + 1) * units_->a_token_adds);
-  for (std::int64_t i = 0; i < units_->a_token_adds; ++i) {
-    members += by_held_[at];
-    if (++at == by_held_.size()) at = 0;
-  }
-  return members * geometry_.block_bytes();
+  return kv_.bytes(of(r).held, steps_ + (under_way_ ? 1 : 0));
 }
 
 void SteadyBatch::begin_step(models::StepWork& work) {
@@ -165,9 +168,9 @@ void SteadyBatch::begin_step(models::StepWork& work) {
   const auto requests = static_cast<double>(size());
   work.decode.query_tokens += requests;
   work.logit_tokens += requests;
-  work.decode.kv_bytes += kv_bytes_;
-  work.decode.pairs += pairs_;
-  work.decode.quantised += quantised_;
+  work.decode.kv_bytes += coming_.kv_bytes;
+  work.decode.pairs += coming_.pairs;
+  work.decode.quantised += coming_.quantised;
   work.decode.longest_kv = std::max(work.decode.longest_kv, longest_pairs_ + static_cast<double>(steps_));
 }
 
@@ -175,15 +178,10 @@ void SteadyBatch::end_step(engine::SimTime now) {
   if (!under_way_) return;
   under_way_ = false;
   steps_ += 1;
-  kv_bytes_ += kv_growth_;
-  pairs_ += static_cast<double>(size());
-  quantised_ += quantised_growth_;
+  coming_.add(growth_, 1);
   const engine::Duration length = gap(now);
   last_end_ = now;
-  if (decoding_ == 0) return;
-  if (last_gap_.length > length) gaps_.push_back(last_gap_);
-  while (!gaps_.empty() && gaps_.back().length <= length) gaps_.pop_back();
-  last_gap_ = {steps_, length};
+  if (decoding_ > 0) gaps_.add(steps_, length);
 }
 
 void SteadyBatch::end_step(engine::SimTime now, std::vector<Request*>& over) {

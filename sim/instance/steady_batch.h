@@ -25,6 +25,42 @@
 
 namespace kvsim::serving {
 
+/// GrowingKv is the memory of requests that hold one token more with each step, in whole blocks: it knows with how many
+/// of them a step reaches into another block. It counts in units of the KV, from the first step on.
+class GrowingKv {
+ public:
+  /// `geometry` outlives this, with `compressed` for requests that decode over compressed KV. Null: nothing grows.
+  GrowingKv(const KvGeometry* geometry, bool compressed);
+
+  /// The KV of some requests grows regularly.
+  [[nodiscard]] bool possible() const { return !by_first_.empty(); }
+  /// Units that a request, up to date after so many `steps`, would have held in the first one; nothing where its KV
+  /// will not grow regularly.
+  [[nodiscard]] std::optional<std::int64_t> first(const Request& r, std::int64_t steps) const;
+  /// That so many `steps` later in bytes, whole blocks.
+  [[nodiscard]] std::int64_t bytes(std::int64_t first, std::int64_t steps) const {
+    return (first + steps * units_.a_token_adds + block_ - 1) / block_ * geometry_->block_bytes();
+  }
+  /// A request comes (`sign` 1) or goes (-1).
+  void count(std::int64_t first, std::int64_t sign) { by_first_[within_block(first - 1)] += sign; }
+  /// Bytes that all of them take with the step before which so many `steps` have ended.
+  [[nodiscard]] std::int64_t growth(std::int64_t steps) const;
+
+ private:
+  /// `units` less whole blocks.
+  [[nodiscard]] std::size_t within_block(std::int64_t units) const {
+    if (within_ >= 0) return static_cast<std::size_t>(units & within_);
+    return static_cast<std::size_t>((units % block_ + block_) % block_);
+  }
+
+  const KvGeometry* geometry_;
+  bool compressed_;
+  CompressedContext::TokenUnits units_;
+  std::int64_t block_ = 1;              // units
+  std::int64_t within_ = -1;            // block_ - 1 where that is a power of two
+  std::vector<std::int64_t> by_first_;  // requests, by what they would have held, less one unit and whole blocks
+};
+
 class SteadyBatch {
  public:
   /// All of it outlives this. `memory`: what those who decode hold grows with their tokens; null: they have all that
@@ -51,7 +87,7 @@ class SteadyBatch {
 
   // A step of all members.
   /// GPU memory that it, or the one so many after it, takes beyond what they hold, bytes.
-  [[nodiscard]] std::int64_t growth(std::int64_t after = 0) const;
+  [[nodiscard]] std::int64_t growth(std::int64_t after = 0) const { return kv_.growth(steps_ + after); }
   /// Reserves that, which must be there, and adds what the step computes.
   void begin_step(models::StepWork& work);
   /// Members that drafted when the step under way, or the last one, began: who has left since has drafted, too.
@@ -61,7 +97,7 @@ class SteadyBatch {
   /// With the step under way, or the coming one, somebody is due, or the owner looks; or there is no memory for the one
   /// after it.
   [[nodiscard]] bool ends_with_step() const {
-    return anybody_due() || steps_ >= looks_after_ || (memory_ && growth(1) > memory_->available());
+    return next_due_ == steps_ + 1 || steps_ >= looks_after_ || (memory_ && growth(1) > memory_->available());
   }
   /// The owner looks after the step under way and so many further ones.
   void look_after(std::int64_t steps) { looks_after_ = steps > kNever - steps_ ? kNever : steps_ + steps; }
@@ -76,46 +112,57 @@ class SteadyBatch {
   void end_step(engine::SimTime now);
 
  private:
-  struct Gap {
-    std::int64_t step;
-    engine::Duration length;
-  };
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+  /// The longest inter-token latency since any step.
+  class Gaps {
+   public:
+    void add(std::int64_t step, engine::Duration length);
+    [[nodiscard]] engine::Duration longest_since(std::int64_t step) const;
+    void clear() {
+      last_ = {};
+      gaps_.clear();
+    }
+
+   private:
+    struct Gap {
+      std::int64_t step;
+      engine::Duration length;
+    };
+    Gap last_{};             // of the last step; step 0: nobody decoded in one
+    std::vector<Gap> gaps_;  // of the steps before it, those that none after them was as long as
+  };
+
+  /// What a step reads and attends to, and by how much these grow with each step. The sums over members are exact,
+  /// whoever came and went: see KvGeometry.
+  struct Reads {
+    double kv_bytes = 0, pairs = 0, quantised = 0;
+
+    void add(const Reads& other, double times) {
+      kv_bytes += times * other.kv_bytes;
+      pairs += times * other.pairs;
+      quantised += times * other.quantised;
+    }
+  };
 
   /// A member, numbered by its place in members_.
   struct Member {
     std::int64_t since = 0;     // steps of the batch that it has been told of
     std::uint64_t due = 0;      // its place in the order of who is due
     std::uint64_t longest = 0;  // and of who attends to how much
-    // What it would have read, attended to and held, in the units of the batch, in the batch's first step; and by how
-    // much it reads more with each.
-    double kv_bytes = 0, pairs = 0, kv_growth = 0, quantised = 0, quantised_growth = 0;
-    std::int64_t held = 0;
+    Reads first, growth;        // in the batch's first step, as it would have been, and with each one more
+    std::int64_t held = 0;      // likewise: GrowingKv::first()
   };
 
   [[nodiscard]] Member& of(const Request& r) { return members_[r.steady.member_]; }
   [[nodiscard]] const Member& of(const Request& r) const { return members_[r.steady.member_]; }
   void enter(Request& r, Work work, const Member& member);
   [[nodiscard]] bool grows(const Request& r) const { return memory_ != nullptr && !r.steady.drafts_; }
-  /// What it holds after its latest step, in the units of those who decode; nothing where it will not grow regularly.
-  [[nodiscard]] std::optional<std::int64_t> held_units(const Request& r) const;
-  /// That in bytes, whole blocks.
-  [[nodiscard]] std::int64_t bytes_of(std::int64_t units) const {
-    return (units + block_ - 1) / block_ * geometry_.block_bytes();
-  }
-  /// `units` less whole blocks.
-  [[nodiscard]] std::size_t within_block(std::int64_t units) const {
-    if (within_ >= 0) return static_cast<std::size_t>(units & within_);
-    return static_cast<std::size_t>((units % block_ + block_) % block_);
-  }
-  [[nodiscard]] bool anybody_due() const { return next_due_ == steps_ + 1; }
   void find_first();
-  [[nodiscard]] engine::Duration largest_gap_since(std::int64_t step) const;
   void count(const Request& r, std::int64_t sign);
   void forget(Request& r);
 
   const StepParts& parts_;
-  const KvGeometry& geometry_;
   KvHoldings* memory_;
   bool traced_;
   bool under_way_ = false;             // a step
@@ -123,9 +170,7 @@ class SteadyBatch {
   std::int64_t looks_after_ = kNever;  // of these
   engine::SimTime last_end_;           // of a step, or of the one with which the first member joined
   std::int64_t decoding_ = 0, drafting_ = 0, drafts_ = 0;
-  double kv_growth_ = 0;             // of the coming step over the last one, all members
-  double kv_bytes_ = 0, pairs_ = 0;  // of the coming step, all members; exact, whoever came and went: see KvGeometry
-  double quantised_ = 0, quantised_growth_ = 0;
+  Reads coming_, growth_;  // of the coming step, all members, and over the last one
   // Members by the step after which they are over, and by what they attend to, in 1024ths, of which the steps that had
   // ended when they joined are taken off, so that it is the same as long as they are members: the longest comes first.
   engine::OrderedQueue<Request*> due_;
@@ -135,14 +180,8 @@ class SteadyBatch {
   double longest_pairs_ = 0;
   std::vector<Member> members_;
   std::vector<std::uint32_t> free_;  // numbers there that nobody has
-  // What those who decode hold: its units, how many a block has, and members by what they would have held in the first
-  // step, less one unit and whole blocks. No units: nobody's grows regularly.
-  std::optional<CompressedContext::TokenUnits> units_;
-  std::int64_t block_ = 1;
-  std::int64_t within_ = -1;  // block_ - 1 where that is a power of two
-  std::vector<std::int64_t> by_held_;
-  Gap last_gap_{};         // of the last step; step 0: nobody decoded in one
-  std::vector<Gap> gaps_;  // of the steps before it, those that none after them was as long as
+  GrowingKv kv_;                     // of those who decode
+  Gaps gaps_;                        // between their tokens
 };
 
 template <class Further>

@@ -29,7 +29,7 @@ void StepLoop::add(Request& r, const StepPart& part) {
 
 void StepLoop::add_chunk(Request& r, std::int64_t tokens, std::int64_t compressed) {
   const StepPart part{Work::prefill, tokens};
-  if (!r.assembly) parts_.add(r, part, pass_.work);
+  if (!r.prefill.assembly) parts_.add(r, part, pass_.work);
   if (proposals_.any()) proposals_.add_chunk(r, tokens);
   fetched_->add_chunk(tokens);
   pass_.work.extra_gpu_s += std::exchange(r.prefix.unpack_s, 0.0);

@@ -104,7 +104,7 @@ void StepResults::apply_decoding() {
   for (const StepEntry& e : pass().entries) {
     if (e.work != Work::verify || !e.stands()) continue;
     Request& r = *e.request;
-    const bool stays = parts_.resize(r, std::max(parts_.demand.decoding(r), r.settling ? r.kv.held() : 0));
+    const bool stays = parts_.resize(r, std::max(parts_.demand.decoding(r), r.full_kv.settling ? r.kv.held() : 0));
     if (stays && !parts_.scheduling.verified(r)) parts_.preempt(r);
   }
   parts_.secure_reload_room();
@@ -123,7 +123,7 @@ void StepResults::apply_decoded(Request& r, std::int64_t proposed) {
 }
 
 void StepResults::apply_verification(Request& r) {
-  KVSIM_ALWAYS(r.resident || r.round.reload == Reload::arrived, "a request was verified without its full KV");
+  KVSIM_ALWAYS(r.full_kv.resident || r.round.reload == Reload::arrived, "a request was verified without its full KV");
   const std::int64_t emitted = parts_.rounds.verified(r);
   parts_.reloads.verified(r);
   parts_.outstanding_tokens -= emitted;
@@ -136,12 +136,12 @@ void StepResults::apply_prefill() {
   for (const StepEntry& e : pass().entries) {
     if (!e.prefills() || !e.stands()) continue;
     Request& r = *e.request;
-    r.prefill_done += e.tokens;
+    r.prefill.done += e.tokens;
     parts_.computed.prefill_tokens += e.tokens;
     parts_.outstanding_tokens -= e.tokens;
-    parts_.memory.tell(r.kv, parts_.demand.blocks_of(r.prefill_done));
+    parts_.memory.tell(r.kv, parts_.demand.blocks_of(r.prefill.done));
     if (parts_.own) parts_.offloading.computed(r, e.tokens);
-    if (r.prefill_done < r.prefill_target) continue;
+    if (r.prefill.done < r.prefill.target) continue;
     if (!parts_.own) parts_.stop(r);
     parts_.route->on_prefilled(parts_.instance, r);
   }

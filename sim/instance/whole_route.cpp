@@ -26,20 +26,20 @@ std::string WholeRoute::refusal(const Request& r) const {
   }
   const std::int64_t need = parts_.demand.most(r, parts_.reloads.full_kv().most_beside(tokens));
   const std::int64_t ranks = parts_.env.group.parallel.attention_data;
-  if (const std::int64_t room = parts_.memory.capacity() / ranks; need > room) {
+  if (const std::int64_t room = parts_.memory.gpu().capacity() / ranks; need > room) {
     return fmt::format("needs {} bytes of KV memory, a {} has {}", need, ranks > 1 ? "rank" : "replica", room);
   }
   const bool in_host = parts_.env.config.prefill == PrefillKind::stored || parts_.env.decode.offloads();
-  if (in_host && parts_.demand.in_host(r) > parts_.memory.host_capacity()) {
+  if (in_host && parts_.demand.in_host(r) > parts_.memory.host().capacity()) {
     return fmt::format("needs {} bytes of host memory, a replica has {}", parts_.demand.in_host(r),
-                       parts_.memory.host_capacity());
+                       parts_.memory.host().capacity());
   }
   return {};
 }
 
 void WholeRoute::submit(Request& r) {
-  r.prefill_target = r.prompt;
-  r.in_host_tokens = parts_.env.config.prefill == PrefillKind::stored ? r.prompt : 0;
+  r.prefill.target = r.prompt;
+  r.moving.in_host_tokens = parts_.env.config.prefill == PrefillKind::stored ? r.prompt : 0;
   parts_.rounds.begin(r);
   parts_.outstanding_tokens += r.prompt + r.output;
   parts_.roster.arrive(r);
@@ -48,23 +48,23 @@ void WholeRoute::submit(Request& r) {
 
 void WholeRoute::enter(const Admitted& admitted) {
   Request& r = admitted.request;
-  r.settling = false;
+  r.full_kv.settling = false;
   if (admitted.load_bytes > 0) {
     parts_.roster.move(r, Phase::loading);
     loads_.load(r, admitted.load_bytes);
     return;
   }
-  if (!r.assembly && r.prefix.tokens == 0) {
-    r.in_host_tokens = 0;
-    r.prefill_done = admitted.cached_tokens;
-    parts_.outstanding_tokens -= r.prefill_done;
+  if (!r.prefill.assembly && r.prefix.tokens == 0) {
+    r.moving.in_host_tokens = 0;
+    r.prefill.done = admitted.cached_tokens;
+    parts_.outstanding_tokens -= r.prefill.done;
     parts_.roster.move(r, Phase::prefilling);
     return;
   }
   parts_.roster.move(r, Phase::loading);
-  if (r.assembly) assembly_.begin(r);
+  if (r.prefill.assembly) assembly_.begin(r);
   if (r.prefix.tokens > 0) loads_.load_prefix(r);
-  if (r.assembly) assembly_.try_end(r);
+  if (r.prefill.assembly) assembly_.try_end(r);
 }
 
 void WholeRoute::idle(bool lags) {
@@ -89,10 +89,11 @@ void WholeRoute::on_loaded(Request& r) {
     return;
   }
   // An offloaded request has all but its last token in host memory, and drafting starts from that one.
-  r.prefill_done = parts_.demand.offloads(r) ? r.prefill_target
-                                             : std::min(std::max(r.in_host_tokens, r.prefix.tokens), r.prefill_target);
-  parts_.outstanding_tokens -= r.prefill_done;
-  if (r.prefill_done < r.prefill_target) {
+  r.prefill.done = parts_.demand.offloads(r)
+                       ? r.prefill.target
+                       : std::min(std::max(r.moving.in_host_tokens, r.prefix.tokens), r.prefill.target);
+  parts_.outstanding_tokens -= r.prefill.done;
+  if (r.prefill.done < r.prefill.target) {
     parts_.roster.move(r, Phase::prefilling);
     return;
   }
@@ -101,16 +102,17 @@ void WholeRoute::on_loaded(Request& r) {
 }
 
 void WholeRoute::on_assembled(Request& r) {
-  KVSIM_ALWAYS(parts_.memory.resize(r.kv, r.kv.held() - r.assembly->scoring_bytes), "memory could not be given back");
-  r.prefill_done = r.prefill_target - r.assembly->rows;
-  parts_.outstanding_tokens -= r.prefill_done;
+  KVSIM_ALWAYS(parts_.memory.resize(r.kv, r.kv.held() - r.prefill.assembly->scoring_bytes),
+               "memory could not be given back");
+  r.prefill.done = r.prefill.target - r.prefill.assembly->rows;
+  parts_.outstanding_tokens -= r.prefill.done;
   parts_.roster.move(r, Phase::prefilling);
 }
 
 void WholeRoute::become_ready(Request& r) {
   parts_.roster.move(r, Phase::decoding);
-  parts_.env.measured.prompt_tokens += r.had_prompt ? 0 : r.prompt;
-  r.had_prompt = true;
+  parts_.env.measured.prompt_tokens += r.full_kv.had_prompt ? 0 : r.prompt;
+  r.full_kv.had_prompt = true;
   r.round.unseen = 1;  // the prompt was read, or its KV loaded, with the drafter's
   if (parts_.env.decode.verifies) parts_.scheduling.ask(r);
 }
@@ -121,19 +123,19 @@ std::int64_t WholeRoute::compressed(const Request& r) const {
 
 /// The last prompt position's logits give the next token, by the full KV.
 void WholeRoute::on_prefilled(Instance&, Request& r) {
-  if (r.assembly) {
+  if (r.prefill.assembly) {
     assembly_.note(r);
   } else {
     parts_.env.prompts.computed(r);
   }
   become_ready(r);
-  if (parts_.env.decode.as_found() && !r.direct) return parts_.rounds.begin_with_draft(r);
+  if (parts_.env.decode.as_found() && !r.full_kv.direct) return parts_.rounds.begin_with_draft(r);
   parts_.emit_directly(r);
   if (r.remaining() == 0) return parts_.end(r);
   parts_.rounds.begin(r);
   if (parts_.demand.holds_part(r)) {
-    r.settling = r.moving.writebacks > 0;  // the full KV leaves GPU memory when all of it is in host memory
-    if (!r.settling)
+    r.full_kv.settling = r.moving.writebacks > 0;  // the full KV leaves GPU memory when all of it is in host memory
+    if (!r.full_kv.settling)
       KVSIM_ALWAYS(parts_.resize(r, parts_.demand.decoding(r)), "compressing a prompt needed more memory");
   }
   if (parts_.decodes_steadily()) parts_.join_steady(r);
@@ -145,23 +147,23 @@ void WholeRoute::on_done(Instance&, Request& r, Work) {
 
 void WholeRoute::on_preempted(Instance&, Request& r) {
   parts_.loop.steady().leave(r);
-  const std::int64_t computed = r.phase == Phase::decoding ? r.context() - 1 : r.prefill_done;  // the last token is new
+  const std::int64_t computed = r.phase == Phase::decoding ? r.context() - 1 : r.prefill.done;  // the last token is new
   parts_.memory.tell(r.kv, parts_.demand.blocks_of(computed));
   loads_.abandon(r);
-  if (r.assembly) Assembly::abandon(r);
+  if (r.prefill.assembly) Assembly::abandon(r);
   parts_.reloads.abandon(r);
   r.prefix = {};
   parts_.env.prompts.preempted(r);
   parts_.roster.push_out(r);
   parts_.scheduling.removed(r);
   parts_.memory.push_out(r.kv);
-  r.settling = false;
-  if (r.in_host_tokens < r.prompt) parts_.memory.leave_host(r.kv);  // the host copy is incomplete: it starts again
+  r.full_kv.settling = false;
+  if (r.moving.in_host_tokens < r.prompt) parts_.memory.leave_host(r.kv);  // incomplete: it starts again
   parts_.rounds.begin(r);
   parts_.loop.fetched().abandon(r, r.context());
-  parts_.outstanding_tokens += r.prefill_done + (r.context() - r.prefill_target);
-  r.prefill_target = r.context();
-  r.prefill_done = parts_.demand.findable(r) ? computed : 0;
+  parts_.outstanding_tokens += r.prefill.done + (r.context() - r.prefill.target);
+  r.prefill.target = r.context();
+  r.prefill.done = parts_.demand.findable(r) ? computed : 0;
 }
 
 void WholeRoute::on_finished(Instance&, Request& r) {

@@ -11,50 +11,10 @@
 #include "sim/engine/statistics.h"
 #include "sim/engine/time.h"
 #include "sim/engine/trace.h"
+#include "sim/machine/gpu_time.h"
 #include "sim/machine/gpu_work.h"
 
 namespace kvsim::machine {
-
-/// GpuTime shares out the time of groups. A step under way is counted as far as it has come; the durations add up to
-/// the time passed, times groups.
-struct GpuTime {
-  engine::Duration computing;
-  engine::Duration link;       ///< waiting for KV on a link, in a step or between two
-  engine::Duration front_end;  ///< without work while every thread that turns prompts into tokens was at work
-  engine::Duration idle;
-  models::PerResource bound_s{};  ///< of computing, by what decides it; the rest: fixed times of kernels
-  models::PerResource saved_s{};  ///< of all of it, what twice the resource would have saved
-  double link_saved_s = 0;        ///< the same of twice the link, in steps that wait for what they fetch
-
-  GpuTime& operator+=(const GpuTime& other) { return add(other, 1); }
-  GpuTime& operator-=(const GpuTime& other) { return add(other, -1); }
-  /// Fixed times of kernels within computing.
-  [[nodiscard]] double fixed_s() const;
-  /// Counts `length` of computing, which is in `computing` already, by this account.
-  void add(const models::StepAccount& account, engine::Duration length);
-
- private:
-  GpuTime& add(const GpuTime& other, std::int64_t sign);
-};
-
-/// An Overlap relates computing to something else that is busy meanwhile (a link, a thread). The time that computing
-/// waited shows how much of the shorter one runs beside the longer one; the rest of it comes on top.
-class Overlap {
- public:
-  /// All three are of the same time, in seconds or shares.
-  Overlap(double computing, double busy, double waited);
-  /// Returns how long both take in this relation to each other, if they take so long each.
-  [[nodiscard]] double length(double computing, double busy) const;
-  /// As they are.
-  [[nodiscard]] double length() const { return length(computing_, busy_); }
-  [[nodiscard]] double computing() const { return computing_; }
-  [[nodiscard]] double busy() const { return busy_; }
-
- private:
-  double computing_, busy_;
-  double beside_ = 0;   // of the shorter one, what runs beside the longer one
-  double latency_ = 0;  // what was waited for beyond the time that the other is busy
-};
 
 /// Who decides what a group computes.
 class StepOwner {
@@ -110,7 +70,8 @@ class GpuGroup {
 
   /// From within end_step(): somebody has said since the step began that something has changed.
   [[nodiscard]] bool woken() const { return woken_; }
-  [[nodiscard]] bool computing() const { return computing_; }
+  /// Where its time goes.
+  [[nodiscard]] const SpentTime& spent() const { return spent_; }
   /// It has looked for work since its last step and found none, or has not begun.
   [[nodiscard]] bool idle() const { return idle_; }
   /// Within begin_step(): the time since the last look for work, if that found none.
@@ -119,12 +80,12 @@ class GpuGroup {
   }
   /// Of its idle time from now on: it is time waiting for a link, for requests are here and what they need is under
   /// way.
-  void wait_for_link(bool waits);
+  void wait_for_link(bool waits) { spent_.wait_for_link(waits); }
   /// Adds the savings of the step that has just ended, within end_step(). Those of twice each resource go beyond what
   /// the account says (less than nothing where the rest is waited for); those of twice the link are all there are.
-  void note_savings(const models::PerResource& beyond_account_s, double link_saved_s);
-  /// The account of the latest step.
-  [[nodiscard]] const models::StepAccount& account() const { return account_; }
+  void note_savings(const models::PerResource& beyond_account_s, double link_saved_s) {
+    spent_.add_savings(beyond_account_s, link_saved_s);
+  }
 
   [[nodiscard]] engine::SimTime step_begin() const { return step_begin_; }
   /// Of the step that has just ended, what of its length was waiting for KV.
@@ -137,15 +98,11 @@ class GpuGroup {
   /// first, of a step with one token.
   [[nodiscard]] double iteration_s() const { return iteration_estimate_s_; }
 
-  /// Since the start of the run. Of a step under way computing comes first, and waiting for the link is its end.
-  [[nodiscard]] GpuTime time() const;
   /// `bytes` of its memory are in use from now on.
   void use_memory(std::int64_t bytes) { used_.set(static_cast<double>(bytes), env_.simulator.now()); }
 
   /// Ends the warm-up: what follows is measured.
   void start_measuring();
-  [[nodiscard]] engine::Duration measured() const { return env_.simulator.now() - measure_begin_; }
-  [[nodiscard]] GpuTime measured_time() const;
   /// Of memory in use, since then.
   [[nodiscard]] std::int64_t used_peak() const { return static_cast<std::int64_t>(used_.peak()); }
   [[nodiscard]] double used_mean() const { return used_.mean(env_.simulator.now()); }
@@ -160,25 +117,16 @@ class GpuGroup {
   void begin();
   void end();
   void note_end();
-  void note_time();
-  void note_account(const Step& step);
-  /// Counts what has passed since spent_until_, but for its account.
-  void advance(GpuTime& time) const;
 
   Environment env_;
   StepOwner& owner_;
   GpuWork work_;
-  bool computing_ = false, wake_pending_ = false, woken_ = false, idle_ = true, waits_for_link_ = false;
+  SpentTime spent_;
+  bool wake_pending_ = false, woken_ = false, idle_ = true;
   Step step_;
-  engine::SimTime step_begin_, looked_, measure_begin_;
+  engine::SimTime step_begin_, looked_;
   engine::Duration length_;
   double iteration_estimate_s_ = 0;
-  GpuTime spent_;                // up to spent_until_, by account as far as accounted_
-  models::StepAccount account_;  // of the latest step
-  engine::Duration accounted_;   // of spent_.computing
-  engine::SimTime spent_until_;
-  engine::Duration saturated_before_;  // ServerPool::saturated() then
-  GpuTime unmeasured_;                 // before measure_begin_
   engine::TimeWeighted used_;
   int track_ = -1, running_counter_ = -1;
 };

@@ -81,7 +81,7 @@ std::optional<Loads::Coming> Loads::coming(const PoolRequest& r) const {
   const std::vector<Load>& loads = of(*r.local).all;
   const auto mine = std::find_if(loads.begin(), loads.end(),
                                  [&](const Load& load) { return load.request == &r && load.claim == Claim::reload; });
-  if (mine == loads.end() || mine->arrived || !r.local->memory().complete_but_own(r.held->reload.kv))
+  if (mine == loads.end() || mine->arrived || !r.local->memory().gpu().complete_but_own(r.held->reload.kv.chain()))
     return std::nullopt;
   transport::Lane& lane = network_.lane(Pool::local, r.local->index(), Direction::read);
   const auto left = lane.time_left(mine->transfer);
@@ -95,7 +95,7 @@ void Loads::sweep(Site& node) {
   for (std::size_t i = 0; i < loads.all.size();) {
     const Load load = loads.all[i];
     PoolRequest& r = *load.request;
-    if (!load.arrived || !std::as_const(node).memory().complete(held_for(r, load.claim))) {
+    if (!load.arrived || !std::as_const(node).memory().gpu().complete(held_for(r, load.claim).chain())) {
       ++i;
       continue;
     }

@@ -77,14 +77,14 @@ constexpr double kRounding_s = 1e-6;  // far more than sums of seconds are round
 
 }  // namespace
 
-double Outlook::least_backlog_s(const NodeBounds& bounds, double now_s) {
-  return std::max(0.0, bounds.backlog_until_s - now_s - kRounding_s);
+double NodeBounds::least_backlog_s(double now_s) const {
+  return std::max(0.0, backlog_until_s - now_s - kRounding_s);
 }
 
 double Outlook::seen_backlog_s(Site& node) const {
   const double s = backlog_s(node);
   const auto& bounds = bounds_.at(static_cast<std::size_t>(node.pool())).of(node.index());
-  if (s > least_backlog_s(bounds, now().seconds()) + 2 * kRounding_s) node.touch();
+  if (s > bounds.least_backlog_s(now().seconds()) + 2 * kRounding_s) node.touch();
   return s;
 }
 
@@ -92,7 +92,7 @@ bool Outlook::could_ever_run(const PoolRequest& r, Path path) const {
   const PathTraits& t = models::traits(path);
   const auto fits = [&](const Site& site) {
     const std::int64_t ranks = group_of(parts_.config.cluster, site.pool()).parallel.attention_data;
-    return parts_.memory.most_private(r, path, site.pool()) <= site.memory().capacity() / ranks;
+    return parts_.memory.most_private(r, path, site.pool()) <= site.memory().gpu().capacity() / ranks;
   };
   return (!t.on_local || fits(parts_.nodes.local.front())) && (!t.on_remote || fits(parts_.nodes.remote.front()));
 }
@@ -158,7 +158,7 @@ Site* Outlook::best_local(const PoolRequest& r, Path path, std::int64_t own) con
         return !holds || (own <= (parts_.reloads.taking_turns() ? b.room : b.room_in_turn) &&
                           own + (keeps_room ? reload : 0) <= b.beside);
       },
-      [&](const NodeBounds& b) { return Rank(stateless ? b.stateless : 0, least_backlog_s(b, now_s), -b.available); },
+      [&](const NodeBounds& b) { return Rank(stateless ? b.stateless : 0, b.least_backlog_s(now_s), -b.available); },
       [&](std::size_t index) -> std::optional<Rank> {
         Site& node = parts_.nodes.local[index];
         if (stateless && !room_for_reloads(r, node)) return std::nullopt;
@@ -184,14 +184,14 @@ Site* Outlook::best_remote(const PoolRequest& r, Path path, std::int64_t own) co
   using Rank = std::pair<double, std::int64_t>;
   const auto best = bounds_.back().best(
       [&](const NodeBounds& b) { return own <= b.room; },
-      [&](const NodeBounds& b) { return Rank(least_backlog_s(b, now_s) + link_s, -b.available); },
+      [&](const NodeBounds& b) { return Rank(b.least_backlog_s(now_s) + link_s, -b.available); },
       [&](std::size_t index) -> std::optional<Rank> {
         Site& node = parts_.nodes.remote[index];
         const serving::KvHoldings& held = std::as_const(node).memory();
         if (node.requests() >= parts_.config.schedule.max_requests) return std::nullopt;
-        if (!held.fits(chain, form, block, own)) return std::nullopt;
+        if (!held.gpu().fits(chain, form, block, own)) return std::nullopt;
         // Its link is free, and has brought what is not there yet.
-        const std::int64_t missing = held.missing(chain, form, block);
+        const std::int64_t missing = held.gpu().need(chain, form, block, 0);
         return Rank(seen_backlog_s(node) + parts_.network.read_s(Pool::remote, index, missing), -held.available());
       });
   return best ? &parts_.nodes.remote[*best] : nullptr;
@@ -206,8 +206,8 @@ bool Outlook::room_for_good(const PoolRequest& r, const Site& node, std::int64_t
   const bool others = node.requests() > 0 && keeps_room;
   const std::int64_t reload = std::max(parts_.reloads.largest(node), others ? parts_.memory.largest_reload(r) : 0);
   const memory::KvForm form = parts_.memory.local_form();
-  return node.memory().fits({r.blocks.data(), hits}, form, parts_.memory.block_bytes(node.pool(), form), own,
-                            std::max<std::int64_t>(0, reload - parts_.reloads.bytes(node)));
+  return node.memory().gpu().fits({r.blocks.data(), hits}, form, parts_.memory.block_bytes(node.pool(), form), own,
+                                  std::max<std::int64_t>(0, reload - parts_.reloads.bytes(node)));
 }
 
 /// Where stateless requests may come, room for one reload is kept, or they never could. Where they may and need not,
@@ -225,7 +225,7 @@ bool Outlook::look_for_stateless(const PoolRequest& r) const {
   const double now_s = now().seconds();
   renew_bounds();
   const auto free = bounds_.back().best(
-      [now_s](const NodeBounds& b) { return least_backlog_s(b, now_s) <= 0; }, [](const NodeBounds&) { return 0; },
+      [now_s](const NodeBounds& b) { return b.least_backlog_s(now_s) <= 0; }, [](const NodeBounds&) { return 0; },
       [this](std::size_t index) {
         return seen_backlog_s(parts_.nodes.remote[index]) > 0 ? std::nullopt : std::optional(0);
       });
@@ -243,8 +243,9 @@ Site* Outlook::local_for_reloads() const {
 
 /// Beside what is held for good, one reload must always find room, whoever's it is.
 bool Outlook::room_for_reloads(const PoolRequest& r, const Site& node) const {
-  const std::int64_t held = node.memory().reserved() - parts_.reloads.bytes(node);
-  return held + std::max(parts_.reloads.largest(node), parts_.memory.largest_reload(r)) <= node.memory().capacity();
+  const std::int64_t held = node.memory().gpu().reserved() - parts_.reloads.bytes(node);
+  return held + std::max(parts_.reloads.largest(node), parts_.memory.largest_reload(r)) <=
+         node.memory().gpu().capacity();
 }
 
 double Outlook::backlog_s(const Site& node) const {
@@ -270,7 +271,8 @@ double Outlook::reload_bytes(const PoolRequest& r) const {
 }
 
 double Outlook::reload_room(const Site& node) const {
-  return static_cast<double>(node.memory().capacity() - node.memory().reserved() + parts_.reloads.bytes(node));
+  return static_cast<double>(node.memory().gpu().capacity() - node.memory().gpu().reserved() +
+                             parts_.reloads.bytes(node));
 }
 
 /// As things are now: links serve what is queued first, iterations stay as long as they are, and stateless requests of
@@ -278,7 +280,7 @@ double Outlook::reload_room(const Site& node) const {
 double Outlook::expected_s(const PoolRequest& r, const Assignment& p) const {
   const serving::Request& q = *r.request;
   const auto output = static_cast<double>(q.output);
-  const double chunks = std::ceil(static_cast<double>(q.prefill_target - parts_.stored.tokens(r)) /
+  const double chunks = std::ceil(static_cast<double>(q.prefill.target - parts_.stored.tokens(r)) /
                                   static_cast<double>(parts_.config.schedule.max_batched_tokens));
   const PathTraits& t = models::traits(p.path);
   if (!t.drafts) {

@@ -63,6 +63,8 @@ struct NodeBounds {
   double backlog_until_s = std::numeric_limits<double>::infinity();   ///< StorageNetwork::backlog_until_s()
 
   static NodeBounds worst() { return {}; }
+  /// At `now_s`, no more than Outlook::backlog_s() of any node with these bounds.
+  [[nodiscard]] double least_backlog_s(double now_s) const;
   void take_better(const NodeBounds& other);
   bool operator==(const NodeBounds&) const = default;
 };
@@ -114,8 +116,6 @@ class Outlook final : public PoolsView {
   /// Brings the bounds of nodes that have changed up to date.
   void renew_bounds() const;
   [[nodiscard]] NodeBounds bounds_of(const Site& node) const;
-  /// At `now_s`, no more than backlog_s() of any node with these bounds.
-  [[nodiscard]] static double least_backlog_s(const NodeBounds& bounds, double now_s);
   /// backlog_s(); where the bounds had promised much less, they are renewed before the next search.
   [[nodiscard]] double seen_backlog_s(Site& node) const;
   [[nodiscard]] Site* best_local(const PoolRequest& r, models::Path path, std::int64_t own) const;

@@ -28,15 +28,15 @@ class PathLog {
   void loads(const serving::Residence& kv, std::int64_t tokens, std::int64_t block_tokens) {
     serving::PrefixMeasurement& prefix = measured_.prefix;
     prefix.loaded_tokens += tokens;
-    prefix.on_node_tokens += kv.present() * block_tokens;
-    prefix.joined_tokens += kv.joined() * block_tokens;
+    prefix.on_node_tokens += kv.chain().present * block_tokens;
+    prefix.joined_tokens += kv.chain().joined * block_tokens;
   }
   /// What was not stored of its prompt has been computed.
   void prefilled(const PoolRequest& r) { measured_.prefix.prefilled_tokens += r.request->prompt - r.found; }
   /// Its prompt's KV is available: it decodes or drafts.
   void decodes(PoolRequest& r) {
     r.request->phase = serving::Phase::decoding;
-    if (std::exchange(r.counted, true)) return;
+    if (std::exchange(r.request->full_kv.had_prompt, true)) return;
     r.request->round.unseen = 1;  // the prompt was read, or its KV loaded, with the drafter's
     measured_.prompt_tokens += r.request->prompt;
   }

@@ -88,19 +88,19 @@ PoolParts::PoolParts(const serving::RunEnvironment& environment, std::unique_ptr
 void PoolParts::find_on(Site& site, PoolRequest& r) {
   serving::Request& q = *r.request;
   if (groups.config.schedule.prefix_caching && memory.block_tokens() > 0) {
-    serving::KvHoldings::name_blocks(q.kv, r.blocks);
-    const std::int64_t there = std::as_const(site).memory().there(q.kv, (q.prefill_target - 1) / memory.block_tokens());
+    q.kv.name_blocks(r.blocks);
+    const std::int64_t there = std::as_const(site).memory().there(q.kv, (q.prefill.target - 1) / memory.block_tokens());
     if (there > std::ssize(r.held->chain)) {
       r.held->chain.assign(r.blocks.begin(), r.blocks.begin() + there);
       r.held->chain_tokens = there * memory.block_tokens();
       r.found = std::max(r.found, r.held->chain_tokens);
     }
-    if (!r.counted) serving::KvHoldings::note_found(q.kv, there * memory.block_tokens());
+    if (!q.full_kv.had_prompt) q.kv.note_found(there * memory.block_tokens());
   }
   if (std::exchange(r.preempted_at, nullptr) != &site || r.found > 0) return;
   const serving::KvGeometry& geometry = groups.of(site.pool()).geometry;
   r.found =
-      geometry.tokens_of_full_blocks(site.memory().take_back(q.kv, geometry.bytes_of_full_blocks(q.prefill_done)));
+      geometry.tokens_of_full_blocks(site.memory().take_back(q.kv, geometry.bytes_of_full_blocks(q.prefill.done)));
 }
 
 void PoolParts::hold_on(Site& site, PoolRequest& r) {
@@ -112,13 +112,13 @@ void PoolParts::hold_on(Site& site, PoolRequest& r) {
   KVSIM_ALWAYS(site.memory().hold_chain(kv, r.held->chain, form, memory.block_bytes(site.pool(), form), own),
                "memory that was available could not be reserved");
   site.count_requests(1);
-  if (!r.counted && (!local || !r.traits().on_remote)) {  // each prompt once
+  if (!r.request->full_kv.had_prompt && (!local || !r.traits().on_remote)) {  // each prompt once
     log.loads(kv, tokens_to_load(r, kv), memory.block_tokens());
   }
 }
 
 std::int64_t PoolParts::tokens_to_load(const PoolRequest& r, const serving::Residence& kv) const {
-  return std::max<std::int64_t>(r.stored - r.held->chain_tokens, 0) + kv.missing() * memory.block_tokens();
+  return std::max<std::int64_t>(r.stored - r.held->chain_tokens, 0) + kv.chain().missing * memory.block_tokens();
 }
 
 void PoolParts::load(Site& site, PoolRequest& r) {

@@ -40,7 +40,7 @@ std::int64_t RequestMemory::decoded_private(const PoolRequest& r, Pool pool, Pat
   const std::int64_t decoding = decoding_private(r, pool, path, blocks, output);
   if (local_form() == memory::KvForm::full || config_.prefill == serving::PrefillKind::stored) return decoding;
   // What is prefilled here is full until all of it is there.
-  return std::max(decoding, geometry(pool).full_reservation(r.request->prefill_target - blocks * block_tokens_ + 1));
+  return std::max(decoding, geometry(pool).full_reservation(r.request->prefill.target - blocks * block_tokens_ + 1));
 }
 
 std::int64_t RequestMemory::decoding_private(const PoolRequest& r, Pool pool, Path path, std::int64_t blocks,

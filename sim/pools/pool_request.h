@@ -76,7 +76,6 @@ struct PoolRequest {
   bool local_left = false;             ///< the local node has done its part
   int remote_parts = 0;                ///< loads of the remote node before it can draft
   int in_transit = 0;                  ///< transfers under way that end in a claim of its
-  bool counted = false;                ///< its prompt's KV has been available once
   std::int64_t counted_tokens = 0;     ///< of its output, in the figures of its path
 
   Round round = Round::none;

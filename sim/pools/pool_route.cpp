@@ -30,21 +30,21 @@ void PoolRoute::on_assigned(PoolRequest& r, const Assignment& assignment) {
   r.local = assignment.local;
   r.remote = assignment.remote;
   r.held = std::make_unique<HeldOnNodes>();
-  if (parts_.groups.decode.verifies && !q.luck)
+  if (parts_.groups.decode.verifies && !q.luck.drafts)
     serving::draw_acceptance(q, parts_.groups.acceptance, parts_.groups.config.run.seed, r.number);
-  if (parts_.groups.decode.drafter && !q.drafter_luck) {
+  if (parts_.groups.decode.drafter && !q.luck.drafter) {
     serving::draw_drafter_acceptance(q, parts_.groups.parts.front().drafting.acceptance(),
                                      parts_.groups.config.run.seed, r.number);
   }
   parts_.stored->hold(r);
   q.phase = Phase::loading;
-  if (!r.counted) parts_.log.started(r);
+  if (!q.full_kv.had_prompt) parts_.log.started(r);
   if (r.stateless()) parts_.reloads.join(r);
   const PathTraits& t = r.traits();
   r.found = r.stored;
   if (!t.drafts) parts_.find_on(t.on_local ? *r.local : *r.remote, r);
-  q.prefill_done = r.found;
-  const bool prefills = r.found < q.prefill_target;
+  q.prefill.done = r.found;
+  const bool prefills = r.found < q.prefill.target;
   if (t.on_remote) {
     parts_.hold_on(*r.remote, r);
     r.remote_parts = t.drafts && prefills ? 2 : 1;
@@ -108,11 +108,11 @@ std::int64_t PoolRoute::compressed(const serving::Request& q) const {
   const PoolRequest& r = *parts_.requests.find(q.id);
   const bool online = parts_.groups.config.decode.compressor.mode == models::CompressionMode::online;
   if (!(r.traits().drafts && online) && parts_.groups.decode.lossless()) return 0;
-  return q.prefill_target - (parts_.placed ? 0 : r.found);
+  return q.prefill.target - (parts_.placed ? 0 : r.found);
 }
 
 void PoolRoute::prefill_or_decode(PoolRequest& r, Site& site) {
-  if (r.request->prefill_done < r.request->prefill_target) {
+  if (r.request->prefill.done < r.request->prefill.target) {
     site.instance().begin(*r.request, Phase::prefilling);
   } else {
     start_decoding(site, r);
@@ -120,7 +120,7 @@ void PoolRoute::prefill_or_decode(PoolRequest& r, Site& site) {
 }
 
 void PoolRoute::on_local_complete(PoolRequest& r) {
-  if (!r.traits().drafts || r.request->prefill_done < r.request->prefill_target) {
+  if (!r.traits().drafts || r.request->prefill.done < r.request->prefill.target) {
     prefill_or_decode(r, *r.local);
   } else {
     r.local_ready = true;
@@ -175,8 +175,8 @@ void PoolRoute::on_preempted(serving::Instance& instance, serving::Request& q) {
   }
   parts_.stored->preempted(r);
   r.preempted_at = findable ? &site : nullptr;
-  q.prefill_done = q.context() - 1;  // the last token is new
-  q.prefill_target = q.context();
+  q.prefill.done = q.context() - 1;  // the last token is new
+  q.prefill.target = q.context();
   q.phase = Phase::queued;
   r.local = r.remote = nullptr;
   r.held.reset();
@@ -194,7 +194,7 @@ void PoolRoute::on_finished(serving::Instance&, serving::Request& q) {
 void PoolRoute::on_prefilled(serving::Instance& instance, serving::Request& q) {
   PoolRequest& r = *parts_.requests.find(q.id);
   Site& site = site_of(r, instance);
-  const bool first = !r.counted;  // else it was preempted
+  const bool first = !q.full_kv.had_prompt;  // else it was preempted
   if (first) parts_.log.prefilled(r);
   parts_.log.decodes(r);
   parts_.log.emitted_directly(r);
@@ -208,7 +208,7 @@ void PoolRoute::on_prefilled(serving::Instance& instance, serving::Request& q) {
     r.local_ready = r.traits().cached;
   }
   if (parts_.groups.decode.fetches()) {
-    q.settling = true;
+    q.full_kv.settling = true;
     if (q.moving.writebacks == 0) on_all_offloaded(site, r);
   } else if (!done && !elsewhere) {
     start_decoding(site, r);
@@ -218,12 +218,12 @@ void PoolRoute::on_prefilled(serving::Instance& instance, serving::Request& q) {
 void PoolRoute::on_offloaded(serving::Instance& instance, serving::Request& q) {
   PoolRequest& r = *parts_.requests.find(q.id);
   q.moving.writebacks -= 1;
-  if (q.moving.writebacks == 0 && q.settling) on_all_offloaded(site_of(r, instance), r);
+  if (q.moving.writebacks == 0 && q.full_kv.settling) on_all_offloaded(site_of(r, instance), r);
 }
 
 /// What was prefilled has left layer by layer, beside its steps, and can be fetched.
 void PoolRoute::on_all_offloaded(Site& site, PoolRequest& r) {
-  r.request->settling = false;
+  r.request->full_kv.settling = false;
   parts_.stored->offloaded(r);
   r.left ? parts_.forget_if_free(r) : start_decoding(site, r);
 }
@@ -243,8 +243,8 @@ void PoolRoute::start_decoding(Site& site, PoolRequest& r) {
 
 /// Token by token with the KV that is there, whatever others draft.
 void PoolRoute::decode_on(Site& site, PoolRequest& r) {
-  r.request->direct = parts_.groups.decode.verifies;
-  r.request->resident = parts_.groups.decode.verifies && !r.traits().drafts;
+  r.request->full_kv.direct = parts_.groups.decode.verifies;
+  r.request->full_kv.resident = parts_.groups.decode.verifies && !r.traits().drafts;
   site.instance().begin(*r.request, Phase::decoding);
 }
 

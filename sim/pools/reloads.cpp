@@ -165,20 +165,20 @@ bool Reloads::start_now(PoolRequest& r) {
   Site& local = *r.local;
   NodeReloads& node = of(local);
   if (turns_ && node.bytes > 0) return false;
-  const std::int64_t before = local.memory().reserved();
+  const std::int64_t before = local.memory().gpu().reserved();
   constexpr memory::KvForm kFull = memory::KvForm::full;
   if (!local.memory().hold_chain(r.held->reload.kv, r.held->chain, kFull, memory_.block_bytes(Pool::local, kFull),
                                  memory_.reload_private(r))) {
     node.starved = true;
     return false;
   }
-  r.held->reload.bytes = local.memory().reserved() - before;
+  r.held->reload.bytes = local.memory().gpu().reserved() - before;
   node.bytes += r.held->reload.bytes;
   forget(node, r);
   forget(node, r);
   r.request->round.reload = Reload::in_flight;
   const std::int64_t tokens =
-      r.request->context() - r.held->chain_tokens + r.held->reload.kv.missing() * memory_.block_tokens();
+      r.request->context() - r.held->chain_tokens + r.held->reload.kv.chain().missing * memory_.block_tokens();
   loads_.load(r, local, Claim::reload, memory_.full_transfer(tokens), "reload");
   return true;
 }

@@ -39,7 +39,7 @@ void Rounds::begin(PoolRequest& r) {
   r.round = Round::drafting;
   r.held->begun = parts_.simulator.now();
   expect_drafts(r, parts_.message_s);
-  q.direct = q.resident = false;
+  q.full_kv.direct = q.full_kv.resident = false;
   r.remote->instance().begin(q, serving::Phase::decoding);
   if (guests_of(r)) {
     join_guests(r);
@@ -160,7 +160,7 @@ void Rounds::on_look(std::uint64_t id) {
 std::int64_t Rounds::settle(PoolRequest& r) {
   serving::Request& q = *r.request;
   const std::int64_t accepted =
-      parts_.acceptance.accepted(q.round.drafted, q.luck->stream.uniform(), q.luck->acceptance);
+      parts_.acceptance.accepted(q.round.drafted, q.luck.drafts->stream.uniform(), q.luck.drafts->acceptance);
   parts_.lengths.verified(r, accepted);
   const std::int64_t emitted = parts_.log.verified(r, q.round.drafted, accepted);
   q.round.unseen = 1;

@@ -39,16 +39,16 @@ void Site::note_waiting() {
 void Site::finish_measuring(serving::PoolMeasurement& pool, std::int64_t sites) {
   instance_.finish_measuring();
   const serving::ComputedWork& computed = instance_.computed();
-  pool.capacity_s += gpus().measured().seconds();
-  pool.busy_s += gpus().measured_time().computing.seconds();
+  pool.capacity_s += gpus().spent().measured_length().seconds();
+  pool.busy_s += gpus().spent().measured().computing.seconds();
   pool.iterations += computed.iterations;
   pool.decode_tokens += computed.decode_tokens;
   pool.draft_tokens += computed.draft_tokens;
   pool.verifications += computed.verifications;
   pool.verified_tokens += computed.verified_tokens;
   pool.prefill_tokens += computed.prefill_tokens;
-  pool.reserved_mean_bytes += instance_.memory().reserved_mean() / static_cast<double>(sites);
-  pool.reserved_peak_bytes = std::max(pool.reserved_peak_bytes, instance_.memory().reserved_peak());
+  pool.reserved_mean_bytes += instance_.memory().gpu().pool().mean_reserved() / static_cast<double>(sites);
+  pool.reserved_peak_bytes = std::max(pool.reserved_peak_bytes, instance_.memory().gpu().pool().high_water());
 }
 
 }  // namespace kvsim::pools

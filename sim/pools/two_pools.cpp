@@ -73,9 +73,9 @@ serving::LoadSample TwoPools::load() {
   serving::LoadSample sample;
   sample.waiting = parts_.queues.waiting();
   parts_.sites.each([&](const Site& node) {
-    sample.kv_bytes += node.memory().reserved();
+    sample.kv_bytes += node.memory().gpu().reserved();
     sample.waiting += node.requests_waiting();
-    sample.gpu += node.gpus().time();
+    sample.gpu += node.gpus().spent().all();
   });
   const serving::Measurements& m = parts_.groups.env.measured;
   sample.running = static_cast<std::int64_t>(m.arrived - m.completed - m.refused) - sample.waiting;
@@ -86,7 +86,7 @@ serving::LoadSample TwoPools::load() {
 
 std::int64_t TwoPools::kv_capacity() const {
   std::int64_t bytes = 0;
-  parts_.sites.each([&](const Site& node) { bytes += node.memory().capacity(); });
+  parts_.sites.each([&](const Site& node) { bytes += node.memory().gpu().capacity(); });
   return bytes;
 }
 
@@ -109,7 +109,7 @@ std::string TwoPools::take(PoolRequest& r, const models::RequestSpec& spec) {
         "model.max_context",
         tokens, parts_.groups.config.model.name, parts_.groups.config.model.max_context);
   }
-  q.prefill_target = q.prompt;
+  q.prefill.target = q.prompt;
   parts_.stored->arrived(r, spec);
   parts_.stored->look(r);
   std::optional<Path> path = parts_.dispatcher->on_arrival(r, parts_.outlook);
@@ -125,7 +125,7 @@ std::string TwoPools::take(PoolRequest& r, const models::RequestSpec& spec) {
     const Site& site = models::traits(tried).on_local ? parts_.sites.local.front() : parts_.sites.remote.front();
     const std::int64_t need = parts_.memory.most_private(r, tried, site.pool());
     return fmt::format("needs {} bytes of KV memory on path {}, a node has {}", need, path_name(tried),
-                       site.memory().capacity());
+                       site.memory().gpu().capacity());
   }
   if (path) r.path = *path;
   r.path_given = path.has_value();

@@ -88,7 +88,7 @@ ChunkPrompt ChunkReuse::described(const Request& r, const Prompt& prompt) const 
   p.chunks = prompt.chunks;
   p.chunk_tokens = prompt.chunk_tokens;
   p.prompt = r.prompt;
-  p.target = r.prefill_target;
+  p.target = r.prefill.target;
   p.rows = prompt.rows;
   p.first_layer_s = prompt.first_layer_s;
   return p;

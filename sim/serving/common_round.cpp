@@ -7,7 +7,7 @@ namespace kvsim::serving {
 void CommonRound::plan(const ReplicaView& view, IterationPlan& plan) {
   if (cohort_.empty()) {
     for (const Request* r : view.decoding) {
-      if (!r->direct) cohort_.push_back(r->id);
+      if (!r->full_kv.direct) cohort_.push_back(r->id);
     }
   }
   pending_.clear();

@@ -15,7 +15,7 @@ KvDemand::KvDemand(const ServingConfig& config, const DecodePolicy& decode, cons
       prefix_tokens_(prefix_tokens) {}
 
 std::int64_t KvDemand::decoding(const Request& r) const {
-  if (r.direct) return geometry_.full_reservation(r.attended() + 1 + proposed_);
+  if (r.full_kv.direct) return geometry_.full_reservation(r.attended() + 1 + proposed_);
   if (decode_.as_found()) return geometry_.full_reservation(r.attended() + draft_room_);
   if (holds_part(r) || !decode_.verifies) {
     const std::int64_t generated = config_.schedule.reserves_output() ? r.output - 1 : r.generated;  // of its last step
@@ -27,7 +27,7 @@ std::int64_t KvDemand::decoding(const Request& r) const {
 }
 
 std::int64_t KvDemand::admission(const Request& r) const {
-  if (r.assembly) return decoding(r) + r.assembly->scoring_bytes;
+  if (r.prefill.assembly) return decoding(r) + r.prefill.assembly->scoring_bytes;
   if (loadable_tokens(r) > 0 || !holds_part(r)) return decoding(r);
   return geometry_.full_reservation(r.context() + draft_room_);
 }

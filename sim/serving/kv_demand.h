@@ -18,15 +18,15 @@ class KvDemand {
            std::int64_t prefix_tokens);
 
   /// Its full KV is in host memory.
-  [[nodiscard]] bool offloads(const Request& r) const { return decode_.offloads() && !r.resident; }
+  [[nodiscard]] bool offloads(const Request& r) const { return decode_.offloads() && !r.full_kv.resident; }
   /// GPU memory holds less than its full KV while it decodes, by the policy's own compression.
-  [[nodiscard]] bool holds_part(const Request& r) const { return decode_.holds_part() && !r.resident; }
+  [[nodiscard]] bool holds_part(const Request& r) const { return decode_.holds_part() && !r.full_kv.resident; }
   /// Each of its steps gives final tokens.
-  [[nodiscard]] bool decodes_directly(const Request& r) const { return !decode_.verifies || r.direct; }
+  [[nodiscard]] bool decodes_directly(const Request& r) const { return !decode_.verifies || r.full_kv.direct; }
 
   /// Tokens of it that can be loaded from host memory; an interrupted prefill starts again.
   [[nodiscard]] static std::int64_t loadable_tokens(const Request& r) {
-    return r.in_host_tokens >= r.prompt ? r.in_host_tokens : 0;
+    return r.moving.in_host_tokens >= r.prompt ? r.moving.in_host_tokens : 0;
   }
 
   /// What of its KV was not overwritten after it was preempted is found again.
@@ -41,7 +41,7 @@ class KvDemand {
     return prefix_tokens_ > 0 ? tokens / prefix_tokens_ : 0;
   }
   /// Those that it may find: at least one token of what it computes is left.
-  [[nodiscard]] std::int64_t findable_blocks(const Request& r) const { return blocks_of(r.prefill_target - 1); }
+  [[nodiscard]] std::int64_t findable_blocks(const Request& r) const { return blocks_of(r.prefill.target - 1); }
 
   // Bytes of GPU memory.
   /// While it decodes.

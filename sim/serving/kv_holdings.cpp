@@ -7,6 +7,24 @@
 
 namespace kvsim::serving {
 
+FindableKv& Residence::findable() {
+  if (!findable_) findable_ = std::make_unique<FindableKv>();
+  return *findable_;
+}
+
+const memory::MemoryClaim& Residence::chain() const {
+  static const memory::MemoryClaim none;
+  return findable_ ? findable_->chain_ : none;
+}
+
+void Residence::name_blocks(std::vector<std::uint64_t> hashes) {
+  if (!hashes.empty()) findable().hashes_ = std::move(hashes);
+}
+
+std::int64_t Residence::named(std::int64_t count) const {
+  return findable_ ? std::min(count, std::ssize(findable_->hashes_)) : 0;
+}
+
 KvHoldings::KvHoldings(const engine::Simulator& simulator, const std::string& group, std::int64_t gpu_bytes,
                        std::int64_t host_bytes, engine::TraceSink* trace, std::int64_t block_bytes)
     : simulator_(simulator),
@@ -29,23 +47,10 @@ void KvHoldings::grow(std::int64_t bytes) {
   held_ += bytes;
 }
 
-FindableKv& KvHoldings::findable(Residence& r) {
-  if (!r.findable_) r.findable_ = std::make_unique<FindableKv>();
-  return *r.findable_;
-}
-
-void KvHoldings::name_blocks(Residence& r, std::vector<std::uint64_t> hashes) {
-  if (!hashes.empty()) findable(r).hashes_ = std::move(hashes);
-}
-
-std::int64_t KvHoldings::named(const Residence& r, std::int64_t count) {
-  return r.findable_ ? std::min(count, std::ssize(r.findable_->hashes_)) : 0;
-}
-
 std::int64_t KvHoldings::there(const Residence& r, std::int64_t most) const {
   std::int64_t count = 0;
   const memory::BlockTable& blocks = gpu_.blocks();
-  most = named(r, most);
+  most = r.named(most);
   while (count < most && blocks.find(r.findable_->hashes_[static_cast<std::size_t>(count)]) != blocks.none) ++count;
   return count;
 }
@@ -73,7 +78,7 @@ void KvHoldings::share(Residence& r, std::int64_t count) {
 void KvHoldings::tell(Residence& r, std::int64_t count) {
   if (!r.findable_) return;
   FindableKv& own = *r.findable_;
-  const auto until = static_cast<std::size_t>(named(r, count));
+  const auto until = static_cast<std::size_t>(r.named(count));
   for (; own.told_ < until; ++own.told_) {
     const std::uint64_t hash = own.hashes_[own.told_];
     if (gpu_.blocks().find(hash) != memory::BlockTable::none) continue;  // computed twice: this copy stays its own
@@ -87,7 +92,7 @@ bool KvHoldings::hold_chain(Residence& r, std::span<const std::uint64_t> chain, 
                             std::int64_t block_bytes, std::int64_t own) {
   KVSIM_ALWAYS(r.empty(), "a request that holds something takes a chain of blocks");
   memory::MemoryClaim none;
-  memory::MemoryClaim& claim = chain.empty() ? none : findable(r).chain_;
+  memory::MemoryClaim& claim = chain.empty() ? none : r.findable().chain_;
   if (!gpu_.try_claim(claim, chain, form, block_bytes, own)) return false;
   claim.private_bytes = 0;  // counted here
   const std::int64_t shared = std::ssize(chain) * block_bytes;
@@ -103,18 +108,6 @@ bool KvHoldings::hold_chain(Residence& r, std::span<const std::uint64_t> chain, 
 
 void KvHoldings::loaded(Residence& r) {
   if (r.findable_) gpu_.loaded(r.findable_->chain_);
-}
-
-void KvHoldings::leave_blocks(Residence& r) {
-  if (!r.findable_) return;
-  FindableKv& own = *r.findable_;
-  gpu_.unrefer(own.referred_);
-  gpu_.release(own.chain_);  // the chain comes first, and goes last: prefixes stay longer than what follows them
-  own.referred_.clear();
-  own.told_ = 0;
-  r.held_ -= own.shared_;
-  held_ -= own.shared_;
-  held_shared_ -= std::exchange(own.shared_, 0);
 }
 
 bool KvHoldings::stage(Residence& r, std::int64_t bytes, std::int64_t replaced) {
@@ -162,13 +155,22 @@ void KvHoldings::leave_host(Residence& r) {
 
 void KvHoldings::leave_gpu(Residence& r) {
   unstage(r);
-  leave_blocks(r);
+  if (r.findable_) {
+    FindableKv& own = *r.findable_;
+    gpu_.unrefer(own.referred_);
+    gpu_.release(own.chain_);  // the chain comes first, and goes last: prefixes stay longer than what follows them
+    own.referred_.clear();
+    own.told_ = 0;
+    r.held_ -= own.shared_;
+    held_ -= own.shared_;
+    held_shared_ -= std::exchange(own.shared_, 0);
+  }
   KVSIM_ALWAYS(resize(r, 0), "memory could not be given back");
 }
 
 void KvHoldings::push_out(Residence& r) {
   leave_gpu(r);
-  findable(r).gone_at_ = taken() + gpu_.available();
+  r.findable().gone_at_ = taken() + gpu_.available();
 }
 
 std::int64_t KvHoldings::found(const Residence& r, std::int64_t bytes) const {

@@ -39,14 +39,25 @@ class Residence {
   [[nodiscard]] std::int64_t found() const { return findable_ ? findable_->found_ : 0; }
   [[nodiscard]] std::int64_t staged() const { return staged_; }  ///< full KV streaming in or there for a verification
   [[nodiscard]] std::int64_t in_host() const { return in_host_; }
-  /// Blocks of a chain when it was held: that the request loads itself, that others were loading, that were there.
-  [[nodiscard]] std::int64_t missing() const { return findable_ ? findable_->chain_.missing : 0; }
-  [[nodiscard]] std::int64_t joined() const { return findable_ ? findable_->chain_.joined : 0; }
-  [[nodiscard]] std::int64_t present() const { return findable_ ? findable_->chain_.present : 0; }
+  /// The chain of blocks that it holds; an empty one where there is none.
+  [[nodiscard]] const memory::MemoryClaim& chain() const;
   [[nodiscard]] bool empty() const { return held_ == 0 && staged_ == 0 && shared() == 0; }
+
+  /// Before anything else: the request's blocks, each named by a hash of all tokens up to its end.
+  void name_blocks(std::vector<std::uint64_t> hashes);
+  /// Of `count` blocks, those that it has names for.
+  [[nodiscard]] std::int64_t named(std::int64_t count) const;
+  /// Of a prompt whose blocks have names, found().
+  void note_found(std::int64_t tokens) {
+    if (findable_) findable_->found_ = tokens;
+  }
+  /// Of what was grown (KvHoldings::grow) and what it had, the request holds `bytes`.
+  void attribute(std::int64_t bytes) { held_ = bytes; }
 
  private:
   friend class KvHoldings;
+  FindableKv& findable();
+
   std::unique_ptr<FindableKv> findable_;  // null: nothing is
   std::int64_t held_ = 0;
   std::int64_t staged_ = 0;
@@ -61,21 +72,19 @@ class KvHoldings {
   KvHoldings(const engine::Simulator& simulator, const std::string& group, std::int64_t gpu_bytes,
              std::int64_t host_bytes, engine::TraceSink* trace, std::int64_t block_bytes = 0);
 
-  // GPU memory, in all.
-  [[nodiscard]] std::int64_t capacity() const { return gpu_.capacity(); }
-  [[nodiscard]] std::int64_t reserved() const { return gpu_.reserved(); }
+  [[nodiscard]] const memory::KvMemory& gpu() const { return gpu_; }
+  [[nodiscard]] const memory::MemoryPool& host() const { return host_; }
+  /// KvMemory::available() of gpu().
   [[nodiscard]] std::int64_t available() const { return gpu_.available(); }
-  [[nodiscard]] std::int64_t held() const { return held_; }      ///< of reserved(), by requests, other than staged
-  [[nodiscard]] std::int64_t staged() const { return staged_; }  ///< of reserved(), by requests
-  [[nodiscard]] std::int64_t host_capacity() const { return host_.capacity(); }
+  /// What requests have reserved of gpu(), other than staged.
+  [[nodiscard]] std::int64_t held() const { return held_; }
+  [[nodiscard]] std::int64_t staged() const { return staged_; }  ///< likewise
 
   /// The request holds `bytes` from now on. False and no change where they do not fit.
   [[nodiscard]] bool resize(Residence& r, std::int64_t bytes);
-  /// Several requests together hold so much more, of which each is told its own with attribute(). Precondition: it
-  /// fits.
+  /// Several requests together hold so much more, of which each is told its own with Residence::attribute().
+  /// Precondition: it fits.
   void grow(std::int64_t bytes);
-  /// Of what was grown and what it had, the request holds `bytes`.
-  static void attribute(Residence& r, std::int64_t bytes) { r.held_ = bytes; }
   /// Makes room for `bytes` of full KV, in place of `replaced` bytes of what it holds. False and no change where they
   /// do not fit.
   [[nodiscard]] bool stage(Residence& r, std::int64_t bytes, std::int64_t replaced);
@@ -91,49 +100,24 @@ class KvHoldings {
 
   // Blocks of KV that several requests refer to are there once. One that nobody refers to stays until its room is
   // taken, those used longest ago first, and of a request from its end.
-  /// Before anything else: the request's blocks, each named by a hash of all tokens up to its end.
-  static void name_blocks(Residence& r, std::vector<std::uint64_t> hashes);
-  /// Of a prompt whose blocks have names, Residence::found().
-  static void note_found(Residence& r, std::int64_t tokens) {
-    if (r.findable_) r.findable_->found_ = tokens;
-  }
   /// Of its first `most` blocks, those that are there, up to the first that is not.
   [[nodiscard]] std::int64_t there(const Residence& r, std::int64_t most) const;
   /// Bytes of its first `count` blocks, which are there, that others refer to: it needs no room for these.
   [[nodiscard]] std::int64_t in_use(const Residence& r, std::int64_t count) const;
-  /// Shared blocks that had to go.
-  [[nodiscard]] std::uint64_t evictions() const { return gpu_.blocks().evictions(); }
   /// It holds its first `count` blocks, which are there, from now on. Precondition: it holds nothing, and they fit.
   void share(Residence& r, std::int64_t count);
   /// The KV of its first `count` blocks, or of all if it has fewer, exists: others may refer to those that nobody told
   /// of before.
   void tell(Residence& r, std::int64_t count);
-  /// Of `count` blocks, those that it has names for.
-  [[nodiscard]] static std::int64_t named(const Residence& r, std::int64_t count);
 
   // Blocks of a chain that is loaded from elsewhere are there once, too, whoever loads them.
   /// The request refers to the blocks of the chain, of which it loads those that are neither there nor on their way,
   /// and holds `own` bytes beside. False and no change where they do not fit. Precondition: it holds nothing. Where
-  /// Residence::missing() > 0, loaded() must follow.
+  /// Residence::chain() misses blocks, loaded() must follow.
   [[nodiscard]] bool hold_chain(Residence& r, std::span<const std::uint64_t> chain, memory::KvForm form,
                                 std::int64_t block_bytes, std::int64_t own);
   /// The blocks that the request was loading have arrived, for all who refer to them.
   void loaded(Residence& r);
-  /// All of its chain is there; or all but what it loads itself.
-  [[nodiscard]] bool complete(const Residence& r) const { return !r.findable_ || gpu_.complete(r.findable_->chain_); }
-  [[nodiscard]] bool complete_but_own(const Residence& r) const {
-    return !r.findable_ || gpu_.complete_but_own(r.findable_->chain_);
-  }
-  /// hold_chain() would succeed and leave `keep_free` bytes.
-  [[nodiscard]] bool fits(std::span<const std::uint64_t> chain, memory::KvForm form, std::int64_t block_bytes,
-                          std::int64_t own, std::int64_t keep_free = 0) const {
-    return gpu_.fits(chain, form, block_bytes, own, keep_free);
-  }
-  /// Bytes of the chain's blocks that are not there.
-  [[nodiscard]] std::int64_t missing(std::span<const std::uint64_t> chain, memory::KvForm form,
-                                     std::int64_t block_bytes) const {
-    return chain.empty() ? 0 : gpu_.need(chain, form, block_bytes, 0);
-  }
 
   // What falls free stays as it is until it is taken, in the order in which it fell free, and of one request from its
   // end (as vLLM's queue of free blocks). So the first bytes of a request that is pushed out may still be there.
@@ -151,20 +135,14 @@ class KvHoldings {
 
   /// Ends the warm-up.
   void start_measuring();
-  // Since then.
-  [[nodiscard]] std::int64_t reserved_peak() const { return gpu_.pool().high_water(); }
-  [[nodiscard]] double reserved_mean() const { return gpu_.pool().mean_reserved(); }
-  [[nodiscard]] std::int64_t staged_peak() const { return static_cast<std::int64_t>(staged_level_.peak()); }
-  [[nodiscard]] double staged_mean() const { return staged_level_.mean(simulator_.now()); }
-  [[nodiscard]] std::int64_t host_peak() const { return host_.high_water(); }
+  /// staged() over the time since then.
+  [[nodiscard]] const engine::TimeWeighted& staged_level() const { return staged_level_; }
 
   /// `held` and `staged`: the sums over all requests that are here. Throws InvariantViolation.
   void check_conservation(std::int64_t held, std::int64_t staged) const;
 
  private:
   void set_staged(Residence& r, std::int64_t bytes);
-  static FindableKv& findable(Residence& r);
-  void leave_blocks(Residence& r);
   /// Bytes of free memory that were taken in order.
   [[nodiscard]] std::int64_t taken() const { return gpu_.pool().lifetime_reserved() - taken_back_; }
 

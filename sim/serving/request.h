@@ -157,11 +157,12 @@ struct DraftRound {
   std::int64_t target = 0;
   bool late = false;  ///< its verification had to wait for its reload
   Reload reload = Reload::none;
-  bool arriving = false;     ///< in flight, and each layer's KV in time for a verification that starts now
-  bool away = false;         ///< drafts are made at another instance, and this round's are not all here yet
-  bool kept = false;         ///< verified where its full KV stays
-  bool pairs_asked = false;  ///< speculative prefetch: the step before chose the pairs of the coming one
-  std::int64_t unseen = 0;   ///< tokens at the request's end that an auxiliary drafter has not read yet
+  bool arriving = false;        ///< in flight, and each layer's KV in time for a verification that starts now
+  bool away = false;            ///< drafts are made at another instance, and this round's are not all here yet
+  bool kept = false;            ///< verified where its full KV stays
+  bool ended_accepted = false;  ///< the last round gave no token of the verifier's own: all that was left was accepted
+  bool pairs_asked = false;     ///< speculative prefetch: the step before chose the pairs of the coming one
+  std::int64_t unseen = 0;      ///< tokens at the request's end that an auxiliary drafter has not read yet
   /// Of its prompt, tokens computed over what had been loaded compressed: the next verification computes them again.
   std::int64_t tail = 0;
   engine::SimTime first_draft;  ///< the request's first token was drafted
@@ -169,10 +170,11 @@ struct DraftRound {
   DraftState length;            ///< as chosen, and what was known of earlier ones
 };
 
-/// Transfers of a request's KV that are under way.
+/// Transfers of a request's KV.
 struct KvMoving {
   transport::TransferId transfer;   ///< first load or reload
   std::int64_t loading_bytes = 0;   ///< of its first load
+  std::int64_t in_host_tokens = 0;  ///< tokens whose full KV is in host memory or on its way there
   std::uint32_t writebacks = 0;     ///< to host memory, or a storage node
   std::uint16_t stale_loads = 0;    ///< first loads for an admission that is over
   std::uint16_t stale_reloads = 0;  ///< reloads for one that is over
@@ -182,6 +184,30 @@ struct KvMoving {
 struct Luck {
   engine::RandomStream stream;
   models::RequestAcceptance acceptance;
+};
+
+/// A request's luck with its drafts, and with the tokens of an auxiliary drafter.
+struct RequestLuck {
+  std::unique_ptr<Luck> drafts;   ///< of its drafts; null: nothing is verified
+  std::unique_ptr<Luck> drafter;  ///< of an auxiliary drafter's tokens; null: there is none
+};
+
+/// A request's way through its prompt.
+struct Prefill {
+  std::int64_t target = 0;                       ///< tokens whose KV must exist before decoding
+  std::int64_t done = 0;                         ///< of which exist; while it waits, that may still be found
+  std::int64_t recomputed = 0;                   ///< of these, computed again whole for a verification (FullKvSource)
+  std::unique_ptr<PromptAssembly> assembly;      ///< how the latest admission puts it together; null: simply prefilled
+  std::unique_ptr<AssemblyProgress> assembling;  ///< of that; null: it never was
+};
+
+/// FullKvPlace says where a request's full KV is.
+struct FullKvPlace {
+  bool resident = false;    ///< pinned: it stays in GPU memory
+  bool settling = false;    ///< prefilled, but still on the way to host memory
+  bool had_prompt = false;  ///< its prompt's KV has been available, at this admission or an earlier one
+  /// Under a policy that verifies: it is in GPU memory to stay, and the request decodes with that, without drafts.
+  bool direct = false;
 };
 
 /// When a request's tokens came, and how.
@@ -204,23 +230,13 @@ struct Request {
   std::int64_t generated = 0;  ///< tokens emitted: final, verified by the full KV under a lossless policy
 
   Phase phase = Phase::queued;
-  bool resident = false;    ///< pinned: its full KV stays in GPU memory
-  bool settling = false;    ///< prefilled, but its full KV is still on the way to host memory
-  bool had_prompt = false;  ///< its prompt's KV has been in GPU memory, at this admission or an earlier one
-  /// Under a policy that verifies: its full KV is in GPU memory to stay, and it decodes with that, without drafts.
-  bool direct = false;
-  bool ended_accepted = false;  ///< its last round gave no token of the verifier's own: all that was left was accepted
+  FullKvPlace full_kv;
   std::uint16_t kind = 0;       ///< of ServingConfig::classes
   std::int32_t replica = -1;    ///< that serves it, from 0; -1: nodes of pools do
   std::int32_t judged = -1;     ///< place in Measurements::verdicts; below 0: not judged
-  std::int64_t prefill_target = 0;               ///< tokens whose KV must exist before decoding
-  std::int64_t prefill_done = 0;                 ///< of which exist; while it waits, that may still be found
-  std::int64_t recomputed = 0;                   ///< of these, computed again whole for a verification (FullKvSource)
-  std::uint64_t admission = 0;                   ///< order of the latest admission: the newest is preempted first
-  std::int64_t in_host_tokens = 0;               ///< tokens whose full KV is in host memory or on its way there
-  StoredPrefix prefix;                           ///< what of its prompt was loaded at the latest admission
-  std::unique_ptr<PromptAssembly> assembly;      ///< how the latest admission puts it together; null: simply prefilled
-  std::unique_ptr<AssemblyProgress> assembling;  ///< of that; null: it never was
+  std::uint64_t admission = 0;  ///< order of the latest admission: the newest is preempted first
+  Prefill prefill;
+  StoredPrefix prefix;  ///< what of its prompt was loaded at the latest admission
 
   Residence kv;  ///< memory that it has reserved
   SteadyPlace steady;
@@ -228,8 +244,7 @@ struct Request {
 
   DraftRound round;
   KvMoving moving;
-  std::unique_ptr<Luck> luck;          ///< of its drafts; null: nothing is verified
-  std::unique_ptr<Luck> drafter_luck;  ///< of an auxiliary drafter's tokens; null: there is none
+  RequestLuck luck;
   TokenRecord record;
 
   [[nodiscard]] std::int64_t context() const { return prompt + generated; }
@@ -237,13 +252,13 @@ struct Request {
   [[nodiscard]] std::int64_t attended() const { return context() - prefix.dropped; }
   [[nodiscard]] std::int64_t remaining() const { return output - generated; }
   /// Verifications, of drafts or of proposed tokens: each gives a token of its own, but for a last one.
-  [[nodiscard]] std::int64_t rounds() const { return record.corrections + (ended_accepted ? 1 : 0); }
+  [[nodiscard]] std::int64_t rounds() const { return record.corrections + (round.ended_accepted ? 1 : 0); }
   /// Its prompt is being put together, and its rows cannot be computed yet.
-  [[nodiscard]] bool being_assembled() const { return assembling && assembling->underway(); }
+  [[nodiscard]] bool being_assembled() const { return prefill.assembling && prefill.assembling->underway(); }
   /// Whether something will still refer to it after its end.
   [[nodiscard]] bool referred_to() const {
-    return moving.writebacks > 0 || moving.stale_loads > 0 || (assembling && assembling->awaits_stale()) ||
-           moving.stale_reloads > 0;
+    return moving.writebacks > 0 || moving.stale_loads > 0 ||
+           (prefill.assembling && prefill.assembling->awaits_stale()) || moving.stale_reloads > 0;
   }
 };
 

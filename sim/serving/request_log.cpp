@@ -45,8 +45,8 @@ OutputFidelity output_fidelity(const ServingConfig& config, const DecodePolicy& 
 }
 
 void add_group(Measurements& m, const machine::GpuGroup& gpus, const GroupMemory& memory) {
-  const machine::GpuTime time = gpus.measured_time();
-  m.capacity_s += gpus.measured().seconds();
+  const machine::GpuTime time = gpus.spent().measured();
+  m.capacity_s += gpus.spent().measured_length().seconds();
   m.busy_s += time.computing.seconds();
   for (std::size_t i = 0; i < models::kResources; ++i) {
     m.bound_s[i] += time.bound_s[i];
@@ -85,7 +85,7 @@ std::int64_t RequestLog::verified(Request& r, std::int64_t drafted, std::int64_t
   r.record.drafted_tokens += drafted;
   r.record.accepted_tokens += accepted;
   r.record.corrections += correction;
-  r.ended_accepted = correction == 0;
+  r.round.ended_accepted = correction == 0;
   measured_.rounds += 1;
   measured_.drafted_tokens += drafted;
   measured_.accepted_tokens += accepted;

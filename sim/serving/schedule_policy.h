@@ -149,7 +149,7 @@ inline bool draft_complete(const Request& r) {
 
 /// Is its full KV there to stay where it is verified, so that nothing has to be loaded?
 inline bool keeps_full_kv(const Request& r) {
-  return r.resident || r.round.kept;
+  return r.full_kv.resident || r.round.kept;
 }
 
 /// Can its drafts be verified in the coming iteration?

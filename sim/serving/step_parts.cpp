@@ -213,8 +213,8 @@ void StepParts::add(const Request& r, const StepPart& part, models::StepWork& wo
       add_token(r, drafts_read_, r.round.drafted, part.proposed, work);
       break;
     case Work::prefill:
-      add_chunk(work, geometry_, r.prefill_done - r.prefix.dropped, part.tokens,
-                r.prefill_done + part.tokens == r.prefill_target);
+      add_chunk(work, geometry_, r.prefill.done - r.prefix.dropped, part.tokens,
+                r.prefill.done + part.tokens == r.prefill.target);
       break;
     case Work::verify:
       add_verification(work, geometry_, r.context() - r.round.tail, r.round.tail + r.round.drafted);

@@ -56,18 +56,18 @@ class ReplicaFleet final : public serving::ServingSystem {
     const std::size_t chosen = router_->choose(snapshots(), spec);
     serving::Instance& replica = *replicas_[chosen];
     std::string reason = replica.refusal(r);
-    if (reason.empty()) reason = prompts_->refusal(r, spec, replica.memory().capacity());
+    if (reason.empty()) reason = prompts_->refusal(r, spec, replica.memory().gpu().capacity());
     if (!reason.empty()) return reason;
     prompts_->arrived(r, spec, chosen);
     r.replica = static_cast<std::int32_t>(chosen);
-    if (config_.schedule.prefix_caching) serving::KvHoldings::name_blocks(r.kv, spec.prefix_blocks);
+    if (config_.schedule.prefix_caching) r.kv.name_blocks(spec.prefix_blocks);
     replica.submit(r);
     return {};
   }
 
   [[nodiscard]] std::string_view path_of(const serving::Request& r) const override {
     if (!decode_.verifies) return "";
-    return r.resident || r.direct ? "resident" : "offloaded";
+    return r.full_kv.resident || r.full_kv.direct ? "resident" : "offloaded";
   }
 
   void start_measuring() override {
@@ -94,9 +94,9 @@ class ReplicaFleet final : public serving::ServingSystem {
     for (const auto& replica : replicas_) {
       sample.running += replica->requests().running();
       sample.waiting += replica->requests().waiting();
-      sample.kv_bytes += replica->memory().reserved();
+      sample.kv_bytes += replica->memory().gpu().reserved();
       sample.kv_streaming_bytes += replica->memory().staged();
-      sample.gpu += replica->gpus().time();
+      sample.gpu += replica->gpus().spent().all();
     }
     prompts_->add_to(sample);
     return sample;
@@ -104,7 +104,7 @@ class ReplicaFleet final : public serving::ServingSystem {
 
   [[nodiscard]] std::int64_t kv_capacity() const override {
     std::int64_t bytes = 0;
-    for (const auto& replica : replicas_) bytes += replica->memory().capacity();
+    for (const auto& replica : replicas_) bytes += replica->memory().gpu().capacity();
     return bytes;
   }
 

@@ -34,7 +34,7 @@ class Steps : public StepOwner {
   /// Its time after `s` seconds.
   GpuTime time_at(std::int64_t s) {
     simulator.run_until({kSecond.ns * s});
-    const GpuTime time = gpus.time();
+    const GpuTime time = gpus.spent().all();
     EXPECT_EQ((time.computing + time.link + time.front_end + time.idle).ns, simulator.now().ns) << "the parts add up";
     return time;
   }
@@ -76,11 +76,11 @@ TEST(GpuGroup, AStepThatEndsLooksForWorkAfterEverythingElseOfItsInstantWhereSome
     if (g.next > 1) return;
     g.simulator.schedule_in({}, {[](void* o, std::uint64_t) { *static_cast<bool*>(o) = true; }, &other});
     g.gpus.wake();
-    EXPECT_FALSE(g.gpus.computing());
+    EXPECT_FALSE(g.gpus.spent().computing());
   };
   g.simulator.run_until({kSecond.ns * 2});
   EXPECT_TRUE(other);
-  EXPECT_TRUE(g.gpus.computing());
+  EXPECT_TRUE(g.gpus.spent().computing());
   EXPECT_EQ(g.looked_at.size(), 2U) << "once, not twice";
 }
 
@@ -112,11 +112,11 @@ TEST(GpuGroup, WhatIsMeasuredBeginsInTheMiddleOfAStep) {
   g.time_at(6);
   g.gpus.use_memory(400);
   g.time_at(8);
-  const GpuTime measured = g.gpus.measured_time();
+  const GpuTime measured = g.gpus.spent().measured();
   EXPECT_EQ(measured.computing, kSecond * 2);
   EXPECT_EQ(measured.link, kSecond * 2);
   EXPECT_EQ(measured.idle, kSecond);
-  EXPECT_EQ(g.gpus.measured(), kSecond * 5);
+  EXPECT_EQ(g.gpus.spent().measured_length(), kSecond * 5);
   EXPECT_EQ(g.gpus.used_peak(), 400);
   EXPECT_DOUBLE_EQ(g.gpus.used_mean(), (3 * 100 + 2 * 400) / 5.0);
 }

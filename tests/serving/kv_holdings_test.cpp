@@ -31,7 +31,7 @@ TEST_F(KvHoldingsTest, NothingIsHeldThatDoesNotFit) {
   EXPECT_TRUE(memory_.resize(a_, 10));
   EXPECT_EQ(memory_.available(), 50);
   memory_.check_conservation(50, 0);
-  EXPECT_EQ(memory_.reserved_peak(), 100);
+  EXPECT_EQ(memory_.gpu().pool().high_water(), 100);
 }
 
 /// Blocks of 10 bytes.
@@ -39,7 +39,7 @@ class SharedBlocksTest : public ::testing::Test {
  protected:
   /// It holds 35 bytes, whose whole blocks are these.
   void compute(Residence& r, const std::vector<std::uint64_t>& blocks) {
-    KvHoldings::name_blocks(r, blocks);
+    r.name_blocks(blocks);
     ASSERT_TRUE(memory_.resize(r, 35));
     memory_.tell(r, 3);
   }
@@ -51,17 +51,17 @@ class SharedBlocksTest : public ::testing::Test {
 
 TEST_F(SharedBlocksTest, AreThereOnce) {
   compute(a_, {1, 2, 3});
-  KvHoldings::name_blocks(b_, {1, 2, 7});
+  b_.name_blocks({1, 2, 7});
   ASSERT_EQ(memory_.there(b_, 3), 2);
   EXPECT_EQ(memory_.there(b_, 1), 1);
   EXPECT_EQ(memory_.in_use(b_, 2), 20);
   memory_.share(b_, 2);
   ASSERT_TRUE(memory_.resize(b_, 35));
   EXPECT_EQ(b_.shared(), 20);
-  EXPECT_EQ(memory_.reserved(), 50);
+  EXPECT_EQ(memory_.gpu().reserved(), 50);
   memory_.check_conservation(70, 0);
   memory_.leave_gpu(a_);  // what b refers to stays in use
-  EXPECT_EQ(memory_.reserved(), 35);
+  EXPECT_EQ(memory_.gpu().reserved(), 35);
   memory_.check_conservation(35, 0);
 }
 
@@ -69,7 +69,7 @@ TEST_F(SharedBlocksTest, StayUntilTheirRoomIsTakenAndGoFromTheirEnd) {
   compute(a_, {1, 2, 3});
   memory_.leave_gpu(a_);
   EXPECT_EQ(memory_.available(), 100);
-  KvHoldings::name_blocks(b_, {1, 2, 3});
+  b_.name_blocks({1, 2, 3});
   EXPECT_EQ(memory_.there(b_, 3), 3);
   EXPECT_EQ(memory_.in_use(b_, 3), 0);  // nobody refers to them: it needs room for all
   ASSERT_TRUE(memory_.resize(c_, 75));
@@ -83,7 +83,7 @@ TEST_F(SharedBlocksTest, ComputedByTwoAtOnceAreEachOnesOwn) {
   compute(a_, {1, 2, 3});
   compute(b_, {1, 2, 9});
   EXPECT_EQ(b_.shared(), 10);
-  EXPECT_EQ(memory_.reserved(), 70);
+  EXPECT_EQ(memory_.gpu().reserved(), 70);
   memory_.check_conservation(70, 0);
 }
 
@@ -98,7 +98,7 @@ TEST_F(KvHoldingsTest, FullKvTakesThePlaceOfItsCompressedCopyAndGivesItBack) {
   memory_.unstage(a_);
   EXPECT_EQ(a_.held(), 70);
   EXPECT_EQ(a_.staged(), 0);
-  EXPECT_EQ(memory_.staged_peak(), 50);
+  EXPECT_EQ(memory_.staged_level().peak(), 50);
   memory_.check_conservation(70, 0);
 }
 
@@ -109,7 +109,7 @@ TEST_F(KvHoldingsTest, WhatIsKeptIsHeld) {
   EXPECT_EQ(a_.held(), 50);
   EXPECT_EQ(memory_.staged(), 0);
   memory_.leave_gpu(a_);
-  EXPECT_EQ(memory_.reserved(), 0);
+  EXPECT_EQ(memory_.gpu().reserved(), 0);
 }
 
 TEST_F(KvHoldingsTest, HostMemoryIsReservedOnce) {
@@ -119,7 +119,7 @@ TEST_F(KvHoldingsTest, HostMemoryIsReservedOnce) {
   EXPECT_FALSE(memory_.hold_in_host(b_, 21));
   memory_.leave_host(a_);
   EXPECT_TRUE(memory_.hold_in_host(b_, 50));
-  EXPECT_EQ(memory_.host_peak(), 50);
+  EXPECT_EQ(memory_.host().high_water(), 50);
 }
 
 TEST_F(KvHoldingsTest, MemoryOfNobodyInParticularIsNoRequests) {
@@ -128,7 +128,7 @@ TEST_F(KvHoldingsTest, MemoryOfNobodyInParticularIsNoRequests) {
   memory_.check_conservation(0, 0);
   EXPECT_THROW(memory_.check_conservation(1, 0), engine::InvariantViolation);
   memory_.release_beside(80);
-  EXPECT_EQ(memory_.reserved(), 0);
+  EXPECT_EQ(memory_.gpu().reserved(), 0);
 }
 
 TEST_F(KvHoldingsTest, WhoIsPushedOutIsFoundUntilItsRoomIsTakenFromItsEnd) {

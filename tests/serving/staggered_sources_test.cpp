@@ -51,12 +51,12 @@ class Staggered {
   void add(std::int64_t prompt, std::int64_t missing) {
     Request& r = requests_.emplace_back();
     r.id = requests_.size();
-    r.prompt = r.prefill_target = prompt;
+    r.prompt = r.prefill.target = prompt;
     r.output = 1000;
     r.prefix.missing = missing;
     r.round.target = 20;
-    r.assembly = std::make_unique<serving::PromptAssembly>();
-    r.assembly->rows = 1;
+    r.prefill.assembly = std::make_unique<serving::PromptAssembly>();
+    r.prefill.assembly->rows = 1;
     EXPECT_TRUE(policy_->admit(r, 0, view()));
   }
 
@@ -75,7 +75,7 @@ class Staggered {
     std::size_t i = 0;
     for (Request& r : requests_) {
       const Action action = plan.decisions[i++].action;
-      if (action == Action::draft && !r.direct) r.round.drafted += 1;
+      if (action == Action::draft && !r.full_kv.direct) r.round.drafted += 1;
       if (action == Action::verify) verify(r, v);
     }
   }
@@ -105,7 +105,7 @@ class Staggered {
   }
 
   void start(Request& r, const serving::ReplicaView& v) {
-    EXPECT_FALSE(r.direct);
+    EXPECT_FALSE(r.full_kv.direct);
     r.round.reload = Reload::in_flight;
     const double load = source_->load(r);
     const std::int64_t span = serving::span_windows(load, v.loads_each);

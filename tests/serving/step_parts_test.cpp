@@ -15,7 +15,7 @@ using serving::Work;
 /// 1000 tokens of a prompt of which a quarter is kept, 40 generated and 5 drafted.
 serving::Request drafting_request() {
   serving::Request r;
-  r.prompt = r.prefill_target = r.prefill_done = 1000;
+  r.prompt = r.prefill.target = r.prefill.done = 1000;
   r.output = 100;
   r.generated = 40;
   r.round.drafted = 5;

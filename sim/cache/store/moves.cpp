@@ -142,7 +142,7 @@ void Moves::on_written(std::uint64_t id) {
 
 void Moves::finish(std::uint64_t id) {
   const Move& m = moves_[id];
-  objects_.left(m.from, m.leaving);
+  objects_.room(m.from).left(m.leaving);
   objects_.erase_copy(m.source);
   arrive(m.objects.front());
   moves_.release(id);

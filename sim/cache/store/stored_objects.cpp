@@ -111,10 +111,6 @@ void StoredObjects::profile_changed(models::CurveIndex curve, std::uint64_t key)
   placement_->profile_changed(curve);
 }
 
-void StoredObjects::reset_statistics() {
-  for (TierRoom& room : rooms_) room.reset_statistics();
-}
-
 void StoredObjects::check_conservation() const {
   std::vector<std::int64_t> assigned(rooms_.size()), leaving(rooms_.size());
   for (ObjectId id = 0; id < table_.size(); ++id) {

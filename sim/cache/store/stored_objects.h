@@ -1,5 +1,5 @@
 // Objects in tiers: by which name each is known, where it belongs by decision, where its bytes are whatever was
-// decided, who keeps them there, and what a tier holds. The placement is told here of every change, and by nobody else.
+// decided, who keeps them there, and what a tier holds. The placement is told here of every change.
 #pragma once
 
 #include <algorithm>
@@ -76,12 +76,12 @@ class StoredObjects {
   StoredObjects(const Tiers& tiers, const models::OptionPool& pool, const models::QualityTable& profiled,
                 const MakePlacement& make_placement);
   StoredObjects(const StoredObjects&) = delete;
-  StoredObjects& operator=(const StoredObjects&) = delete;
 
   [[nodiscard]] const ObjectTable& table() const { return table_; }
   [[nodiscard]] const CachedObject& operator[](ObjectId id) const { return table_[id]; }
   [[nodiscard]] const StoredCopy& copy(ObjectId id) const { return copies_[id]; }
   [[nodiscard]] const TierRoom& room(TierIndex tier) const { return rooms_[tier]; }
+  [[nodiscard]] TierRoom& room(TierIndex tier) { return rooms_[tier]; }
   /// Who decides.
   [[nodiscard]] Placement& placement() { return *placement_; }
 
@@ -106,16 +106,12 @@ class StoredObjects {
   void computed(ObjectId id) { table_[id].quality = 1; }
   /// It belongs there from now on, wherever it was before.
   void place(ObjectId id, TierIndex tier, models::OptionIndex option, float quality);
-  /// The same for one that was nowhere, told the placement only by entered().
+  /// The same for one that was nowhere; the placement is told of it by the caller (Placement::moved).
   void enter(ObjectId id, TierIndex tier, models::OptionIndex option, float quality);
-  void entered(ObjectId id) { placement_->moved(id, kNoTier); }
   /// It belongs nowhere from now on; its bytes, if there are any, are still where they are.
   void retract(ObjectId id);
   /// It is gone, and its bytes.
   void drop(ObjectId id);
-  /// One had to go from this tier.
-  void evicted(TierIndex tier) { rooms_[tier].evicted(); }
-  void settle_peak(TierIndex tier, std::int64_t before) { rooms_[tier].settle_peak(before); }
 
   /// Held objects are not chosen to make room. Calls do not nest.
   void hold(ObjectId id);
@@ -124,32 +120,29 @@ class StoredObjects {
   /// True: nobody reads it any more. It is held until release() or the end of its move.
   [[nodiscard]] bool end_read(ObjectId id);
 
-  /// Its bytes set out; so many in the tier that they leave count as leaving until left().
+  /// Its bytes set out.
   void begin_move(ObjectId id, std::uint64_t move);
-  void leave(TierIndex tier, std::int64_t bytes) { rooms_[tier].leave(bytes); }
-  void left(TierIndex tier, std::int64_t bytes) { rooms_[tier].left(bytes); }
   /// Its move is over; its old copy stays for who reads it. True: nobody does.
   [[nodiscard]] bool end_move(ObjectId id);
   /// Its bytes are nowhere, or where it belongs and as what it does: nobody reads or moves them.
-  void erase_copy(ObjectId id) { set_copy(id, {}); }
-  void put_copy(ObjectId id) { set_copy(id, {table_[id].tier, table_[id].option, table_[id].quality}); }
+  void erase_copy(ObjectId id) {
+    copies_[id] = {};
+    ++changes_;
+  }
+  void put_copy(ObjectId id) {
+    copies_[id] = {table_[id].tier, table_[id].option, table_[id].quality};
+    ++changes_;
+  }
   /// Grows with every copy that comes, goes or is worth something else.
   [[nodiscard]] std::uint64_t changes() const { return changes_; }
 
   /// The profile of a curve, which the objects of this content have, is another one.
   void profile_changed(models::CurveIndex curve, std::uint64_t key);
 
-  /// Forgets peaks and evictions: the end of a warm-up.
-  void reset_statistics();
   /// Every byte is accounted for in its tier. Throws engine::InvariantViolation.
   void check_conservation() const;
 
  private:
-  void set_copy(ObjectId id, const StoredCopy& copy) {
-    copies_[id] = copy;
-    ++changes_;
-  }
-
   const Tiers& tiers_;
   const models::OptionPool& pool_;
   const models::QualityTable& profiled_;

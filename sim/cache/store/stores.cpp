@@ -1,18 +1,16 @@
-// Room is made for what was computed, and it is stored: what the placement decides is carried out, bytes set out or
-// wait.
+#include "sim/cache/store/stores.h"
+
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "sim/cache/eviction/chain_rules.h"
-#include "sim/cache/store/tiered_store.h"
 
 namespace kvsim::cache {
 
 using engine::Callback;
 
-/// Makes room for `bytes` more that belong to the tier. Changes that were not enough stay. Copies on their way out
-/// continue from a bounce buffer where the KV of the incoming object can wait no longer.
-TieredStore::Room TieredStore::make_room(TierIndex tier, std::int64_t bytes, ObjectId incoming) {
+Stores::Room Stores::make_room(TierIndex tier, std::int64_t bytes, ObjectId incoming) {
   const std::int64_t capacity = tiers_.facts()[tier].capacity_bytes;
   const TierRoom& room = objects_.room(tier);
   if (bytes > capacity) return Room::refused;
@@ -28,12 +26,12 @@ TieredStore::Room TieredStore::make_room(TierIndex tier, std::int64_t bytes, Obj
 
 /// Others are on their way out, or becoming smaller: one of them may give way rather than what is new. It waits, as
 /// long as its bytes can.
-bool TieredStore::waits(TierIndex tier, ObjectId incoming, const Change& change) const {
+bool Stores::waits(TierIndex tier, ObjectId incoming, const Change& change) const {
   return change.object == incoming && objects_.room(tier).leaving() > 0 && !last_chance_;
 }
 
 /// False: there is no room for it to happen now. A tier that refuses the object is passed over.
-bool TieredStore::apply(const Change& change) {
+bool Stores::apply(const Change& change) {
   const ObjectId id = change.object;
   if (objects_.copy(id).tier == kNoTier) return reassign(change);
   const TierIndex from = objects_[id].tier;
@@ -42,7 +40,7 @@ bool TieredStore::apply(const Change& change) {
     const ObjectId there = objects_.find(tiers_.domain(to.tier), objects_[id].key);
     if (there != kNoObject && there != id && objects_[there].tier != kNoTier) {  // another replica's
       counts_.demotions += 1;
-      objects_.evicted(from);
+      objects_.room(from).evicted();
       objects_.drop(id);
       return true;
     }
@@ -52,7 +50,7 @@ bool TieredStore::apply(const Change& change) {
   }
   if (to.tier == kNoTier) {
     counts_.drops += 1;
-    objects_.evicted(from);
+    objects_.room(from).evicted();
     objects_.drop(id);
     return true;
   }
@@ -62,7 +60,7 @@ bool TieredStore::apply(const Change& change) {
 
 /// There is room where it goes. What becomes smaller where it is takes the place of the larger form, and no room beside
 /// it; where all replicas find it, it has a name of its own.
-void TieredStore::move(const Change& change) {
+void Stores::move(const Change& change) {
   const ObjectId id = change.object;
   const CachedObject& o = objects_[id];
   const bool leaves = change.tier != o.tier;
@@ -76,9 +74,9 @@ void TieredStore::move(const Change& change) {
   m.bytes = objects_.bytes(id, change.option);
   m.leaving = m.source_bytes - (leaves ? 0 : m.bytes);
   const float quality = objects_.quality_as(id, change.option);
-  objects_.leave(m.from, m.leaving);
+  objects_.room(m.from).leave(m.leaving);
   if (leaves) {
-    objects_.evicted(m.from);
+    objects_.room(m.from).evicted();
     counts_.demotions += 1;
   }
   counts_.recompressions += m.compresses ? 1 : 0;
@@ -90,7 +88,7 @@ void TieredStore::move(const Change& change) {
 }
 
 /// Of an object whose bytes have not set out yet: it goes elsewhere at once.
-bool TieredStore::reassign(const Change& change) {
+bool Stores::reassign(const Change& change) {
   const ObjectId id = change.object;
   const ObjectId there = change.tier == kNoTier ? id : objects_.name_at(id, change.tier);
   const bool elsewhere = there != id;
@@ -109,23 +107,23 @@ bool TieredStore::reassign(const Change& change) {
 }
 
 /// A new object belongs to a tier, which may then hold too much: it is one of those that may have to give way.
-TieredStore::Room TieredStore::settle(const Change& where) {
+Stores::Room Stores::settle(const Change& where) {
   const ObjectId id = where.object;
   const std::int64_t peak = objects_.room(where.tier).peak();
   objects_.place(id, where.tier, where.option, objects_.quality_as(id, where.option));
   fresh_.push_back(id);
   const Room room = make_room(where.tier, 0, id);
   if (room != Room::made) reassign({id, kNoTier, 0});  // had it given way itself, there would be room
-  objects_.settle_peak(where.tier, peak);
+  objects_.room(where.tier).settle_peak(peak);
   return room;
 }
 
-void TieredStore::store(std::size_t replica, std::span<const ObjectId> computed, std::span<const ObjectId> before,
-                        std::uint64_t owner) {
+void Stores::store(std::size_t replica, std::span<const ObjectId> computed, std::span<const ObjectId> before,
+                   std::uint64_t owner) {
   store_or_wait({replica, owner, {before.begin(), before.end()}, {computed.begin(), computed.end()}});
 }
 
-void TieredStore::preload(std::size_t replica, std::span<const ObjectId> objects) {
+void Stores::preload(std::size_t replica, std::span<const ObjectId> objects) {
   std::vector<Change> placed;
   std::vector<std::int64_t> taken(tiers_.size());
   for (std::size_t i = 0; i < tiers_.size(); ++i) taken[i] = objects_.room(static_cast<TierIndex>(i)).assigned();
@@ -149,74 +147,74 @@ void TieredStore::preload(std::size_t replica, std::span<const ObjectId> objects
 }
 
 /// Another request or another replica may have stored it.
-bool TieredStore::is_there(ObjectId id) const {
+bool Stores::is_there(ObjectId id) const {
   if (objects_.taken(id) || objects_.copy(id).moving) return true;
   const ObjectId shared = objects_.find(tiers_.shared_domain(), objects_[id].key);
   return shared != kNoObject && objects_.copy(shared).tier != kNoTier;
 }
 
 /// A chain that comes into a store, for the rules of chain_rules.h.
-class TieredStore::Incoming {
+class Stores::Incoming {
  public:
-  Incoming(TieredStore& store, std::size_t replica)
-      : store_(store), replica_(replica), weighs_(store.objects_.placement().weighs_incoming()) {}
+  Incoming(Stores& stores, std::size_t replica)
+      : stores_(stores), replica_(replica), weighs_(stores.objects_.placement().weighs_incoming()) {}
 
   bool hold(ObjectId id) {
-    if (store_.objects_[id].tier == kNoTier || store_.objects_.copy(id).busy()) return false;
-    store_.objects_.hold(id);
+    if (stores_.objects_[id].tier == kNoTier || stores_.objects_.copy(id).busy()) return false;
+    stores_.objects_.hold(id);
     return true;
   }
-  void release(ObjectId id) { store_.objects_.release(id); }
-  [[nodiscard]] const std::vector<ObjectId>& fresh() const { return store_.fresh_; }
+  void release(ObjectId id) { stores_.objects_.release(id); }
+  [[nodiscard]] const std::vector<ObjectId>& fresh() const { return stores_.fresh_; }
   void enter(ObjectId id) {
-    if (!weighs_) store_.objects_.entered(id);
+    if (!weighs_) stores_.objects_.placement().moved(id, kNoTier);
   }
   void touch(ObjectId id) {
-    if (store_.objects_[id].tier != kNoTier) store_.objects_.placement().touched(id);
+    if (stores_.objects_[id].tier != kNoTier) stores_.objects_.placement().touched(id);
   }
 
   /// Puts the block into the highest tier that takes it. Where its KV can wait no longer, a tier without room is passed
   /// over.
   bool admit(ObjectId& id) {
-    if (store_.is_there(id)) return true;
+    if (stores_.is_there(id)) return true;
     bool no_room = false;
-    for (TierIndex tier = store_.tiers_.first(replica_); tier != kNoTier; tier = store_.tiers_.facts()[tier].next) {
-      Change where = store_.objects_.placement().place_new(id, tier);
+    for (TierIndex tier = stores_.tiers_.first(replica_); tier != kNoTier; tier = stores_.tiers_.facts()[tier].next) {
+      Change where = stores_.objects_.placement().place_new(id, tier);
       if (where.tier == kNoTier) break;
       tier = where.tier;
-      where.object = store_.objects_.name_at(id, tier);
-      if (where.object != id && store_.objects_.taken(where.object)) return true;
+      where.object = stores_.objects_.name_at(id, tier);
+      if (where.object != id && stores_.objects_.taken(where.object)) return true;
       const Room room = bring(where);
       if (room == Room::made) {
         id = where.object;
         return true;
       }
       no_room = no_room || room == Room::none;
-      if (no_room && !store_.last_chance_) return false;
+      if (no_room && !stores_.last_chance_) return false;
     }
-    if (!no_room) store_.counts_.unstored += 1;
+    if (!no_room) stores_.counts_.unstored += 1;
     return !no_room;
   }
 
  private:
   Room bring(const Change& where) {
-    StoredObjects& objects = store_.objects_;
+    StoredObjects& objects = stores_.objects_;
     objects.computed(where.object);
-    if (weighs_) return store_.settle(where);
-    const Room room = store_.make_room(where.tier, objects.bytes(where.object, where.option), where.object);
+    if (weighs_) return stores_.settle(where);
+    const Room room = stores_.make_room(where.tier, objects.bytes(where.object, where.option), where.object);
     if (room != Room::made) return room;
     objects.enter(where.object, where.tier, where.option, objects.quality_as(where.object, where.option));
-    store_.fresh_.push_back(where.object);
+    stores_.fresh_.push_back(where.object);
     return room;
   }
 
-  TieredStore& store_;
+  Stores& stores_;
   std::size_t replica_;
   bool weighs_;
 };
 
 /// Stores what has room; the rest is left in `objects`.
-void TieredStore::store_some(Pending& chain) {
+void Stores::store_some(Pending& chain) {
   last_chance_ = chain.buffered;
   fresh_.clear();
   const auto done =
@@ -229,19 +227,8 @@ void TieredStore::store_some(Pending& chain) {
   chain.objects.erase(chain.objects.begin(), chain.objects.begin() + done);
 }
 
-void TieredStore::store_again(std::size_t replica, ObjectId computed) {
-  constexpr std::uint64_t kNobody = UINT64_MAX;
-  const Found copy = find(replica, objects_[computed].key);
-  if (copy.id != kNoObject) {
-    if (objects_.copy(copy.id).busy()) return;
-    objects_.drop(copy.id);  // it makes room for nobody
-  }
-  store(replica, std::span(&computed, 1), {}, kNobody);
-  withdraw(kNobody);
-}
-
 /// One transfer for all that goes to the same place as the same.
-void TieredStore::begin_stores(std::size_t replica, std::uint64_t owner) {
+void Stores::begin_stores(std::size_t replica, std::uint64_t owner) {
   std::vector<Move> groups;
   for (const ObjectId id : fresh_) {
     const CachedObject& o = objects_[id];
@@ -264,7 +251,7 @@ void TieredStore::begin_stores(std::size_t replica, std::uint64_t owner) {
 }
 
 /// A chain is over where nothing of it is left, or only the chain itself is in its way.
-bool TieredStore::is_over(const Pending& chain) {
+bool Stores::is_over(const Pending& chain) {
   if (chain.objects.empty()) return true;
   if (!chain.buffered) return false;
   const bool others = moves_.under_way() || loads_.under_way();
@@ -281,7 +268,7 @@ bool TieredStore::is_over(const Pending& chain) {
 
 /// A chain waits where something of it is left. Chains in a bounce buffer come before chains that were computed later
 /// and share a tier with them.
-void TieredStore::store_or_wait(Pending chain) {
+void Stores::store_or_wait(Pending chain) {
   const bool its_turn = std::none_of(pending_.begin(), pending_.end(), [&](const Pending& earlier) {
     return earlier.buffered && tiers_.last(earlier.replica) == tiers_.last(chain.replica);
   });
@@ -289,7 +276,7 @@ void TieredStore::store_or_wait(Pending chain) {
   if (!its_turn || !is_over(chain)) pending_.push_back(std::move(chain));
 }
 
-void TieredStore::withdraw(std::uint64_t owner) {
+void Stores::withdraw(std::uint64_t owner) {
   std::deque<Pending> waiting = std::exchange(pending_, {});
   for (Pending& p : waiting) {
     if (p.owner != owner || p.buffered) {
@@ -301,13 +288,13 @@ void TieredStore::withdraw(std::uint64_t owner) {
   }
 }
 
-void TieredStore::retry_soon() {
+void Stores::retry_soon() {
   if (pending_.empty() || retry_planned_) return;
   retry_planned_ = true;
-  simulator_.schedule_in({}, Callback::to<&TieredStore::retry_stores>(this));
+  simulator_.schedule_in({}, Callback::to<&Stores::retry_stores>(this));
 }
 
-void TieredStore::retry_stores() {
+void Stores::retry_stores() {
   retry_planned_ = false;
   std::deque<Pending> waiting = std::exchange(pending_, {});
   for (Pending& p : waiting) store_or_wait(std::move(p));

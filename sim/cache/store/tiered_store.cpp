@@ -13,13 +13,13 @@ TieredStore::TieredStore(engine::Simulator& simulator, transport::Fabric& fabric
                          const models::OptionPool& pool, const models::QualityTable& profiled,
                          const MakePlacement& make_placement)
     : simulator_(simulator),
-      profiled_(profiled),
       options_(pool.size()),
       tiers_(simulator, fabric, config, Callback::to<&TieredStore::tiers_changed>(this)),
       objects_(tiers_, pool, profiled, make_placement),
       whole_(tiers_, objects_),
-      moves_(simulator, tiers_, pool, objects_, whole_, Callback::to<&TieredStore::retry_soon>(this)),
-      loads_(simulator, tiers_, Callback::to<&TieredStore::on_batch>(this)) {}
+      moves_(simulator, tiers_, pool, objects_, whole_, Callback::to<&Stores::retry_soon>(&stores_)),
+      loads_(simulator, tiers_, Callback::to<&TieredStore::on_batch>(this)),
+      stores_(simulator, profiled, tiers_, objects_, moves_, loads_, counts_) {}
 
 ObjectId TieredStore::object(std::size_t replica, std::uint64_t key, std::int64_t full_bytes, std::int64_t tokens,
                              models::CurveIndex curve, float share) {
@@ -80,7 +80,7 @@ void TieredStore::reset_statistics() {
   counts_ = {};
   moves_.reset_statistics();
   whole_.reset_statistics();
-  objects_.reset_statistics();
+  for (TierIndex tier = 0; tier < tiers_.size(); ++tier) objects_.room(tier).reset_statistics();
 }
 
 void TieredStore::load(std::size_t replica, std::span<const ObjectId> found, std::uint64_t owner, Callback done) {
@@ -137,6 +137,17 @@ double TieredStore::load_missing_s(std::size_t replica, std::span<const Missing>
   return s;
 }
 
+void TieredStore::store_again(std::size_t replica, ObjectId computed) {
+  constexpr std::uint64_t kNobody = UINT64_MAX;
+  const Found copy = find(replica, objects_[computed].key);
+  if (copy.id != kNoObject) {
+    if (objects_.copy(copy.id).busy()) return;
+    objects_.drop(copy.id);  // it makes room for nobody
+  }
+  store(replica, std::span(&computed, 1), {}, kNobody);
+  withdraw(kNobody);
+}
+
 void TieredStore::on_batch(std::uint64_t id) {
   const Loads::Batch b = loads_.take(id);
   tiers_.observe(b.tier, static_cast<double>(b.bytes), (simulator_.now() - b.since).seconds());
@@ -153,7 +164,7 @@ void TieredStore::end_read(ObjectId id) {
     moves_.finish(copy.move);
   } else if (!copy.moving) {
     objects_.release(id);
-    retry_soon();
+    stores_.retry_soon();
   }
 }
 
@@ -181,9 +192,9 @@ void TieredStore::promote(ObjectId id, std::size_t replica, TierIndex to) {
   }
   const StoredCopy copy = objects_.copy(id);
   objects_.hold(id);  // what makes room further down must not be this
-  const Room room = make_room(to, objects_.bytes(id, copy.option), there);
+  const Stores::Room room = stores_.make_room(to, objects_.bytes(id, copy.option), there);
   objects_.release(id);
-  if (room != Room::made) return;
+  if (room != Stores::Room::made) return;
   objects_.place(there, to, copy.option, copy.quality);
   objects_.put_copy(there);
   counts_.promotions += 1;

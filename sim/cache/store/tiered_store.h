@@ -6,19 +6,10 @@
 // have arrived its old copy can be read, and takes up room beside what belongs to the tier it leaves. Both together
 // exceed a tier's capacity only by what is in a bounce buffer. What becomes smaller where it is takes the place of the
 // larger form when it is ready.
-//
-// A store that finds no room waits as long as its KV is in GPU memory. Then it is stored at once: what it displaces is
-// written from a bounce buffer, and a tier in which nothing may be displaced now is passed over. Where that holds for
-// all tiers, the store itself waits in a bounce buffer. Lost is only the end of a chain that is longer than all tiers.
-// Engines keep KV until it is written, too. SGLang's HiCache locks it in GPU memory (write_backup in
-// python/sglang/srt/mem_cache/hiradix_cache.py). LMCache holds a copy in pinned host memory (submit_put_task in
-// lmcache/v1/storage_backend/local_disk_backend.py). NVIDIA Dynamo's KVBM refers to the block while it is moved
-// (lib/llm/src/block_manager/offload.rs).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <span>
 #include <string>
 #include <utility>
@@ -29,6 +20,7 @@
 #include "sim/cache/store/loads.h"
 #include "sim/cache/store/moves.h"
 #include "sim/cache/store/stored_objects.h"
+#include "sim/cache/store/stores.h"
 #include "sim/cache/store/tiers.h"
 #include "sim/engine/simulator.h"
 #include "sim/transport/fabric.h"
@@ -43,15 +35,6 @@ struct Found {
   float quality = 1;  ///< as profiled
 };
 
-/// What happened since the last reset_statistics().
-struct StoreCounts {
-  std::uint64_t loads = 0, joined_loads = 0;
-  std::uint64_t stores = 0, unstored = 0, promotions = 0, demotions = 0, recompressions = 0, drops = 0;
-  std::int64_t moved_bytes = 0;
-  std::uint64_t whole_loads = 0;  ///< reads of what compressed copies lack
-  std::int64_t whole_bytes = 0;   ///< of these
-};
-
 class TieredStore {
  public:
   /// All but `config` and `make_placement` outlives the store. Its links and lanes are the fabric's. Throws
@@ -60,7 +43,6 @@ class TieredStore {
               const models::OptionPool& pool, const models::QualityTable& profiled,
               const MakePlacement& make_placement);
   TieredStore(const TieredStore&) = delete;
-  TieredStore& operator=(const TieredStore&) = delete;
 
   /// The object of this content in the tiers that a replica has for itself (or all share), known from now on.
   /// `share`: see CachedObject.
@@ -70,7 +52,7 @@ class TieredStore {
 
   /// Puts objects of object() where they would go if they were stored one after the other, the first being the most
   /// wanted, and nothing gave way: down to where there is room. They are there at once, and no bytes move.
-  void preload(std::size_t replica, std::span<const ObjectId> objects);
+  void preload(std::size_t replica, std::span<const ObjectId> objects) { stores_.preload(replica, objects); }
 
   /// A copy for the replica to read. Where objects are kept whole beside what was stored of them, a compressed one
   /// counts from when its whole copy is there.
@@ -102,12 +84,14 @@ class TieredStore {
   /// already are passed over. `before`: the objects that a chain begins with, which stay more recent than these. What
   /// finds no room waits for it.
   void store(std::size_t replica, std::span<const ObjectId> computed, std::span<const ObjectId> before,
-             std::uint64_t owner);
+             std::uint64_t owner) {
+    stores_.store(replica, computed, before, owner);
+  }
   /// The same for one whose stored copy is to be another one, by a new profile: it gives way, unless somebody reads or
   /// moves it.
   void store_again(std::size_t replica, ObjectId computed);
   /// The KV leaves the GPU: what still waits is stored now, or waits in a bounce buffer.
-  void withdraw(std::uint64_t owner);
+  void withdraw(std::uint64_t owner) { stores_.withdraw(owner); }
 
   /// The profile of a curve, which the objects of this content have, is another one.
   void profile_changed(models::CurveIndex curve, std::uint64_t key) { objects_.profile_changed(curve, key); }
@@ -132,19 +116,6 @@ class TieredStore {
   void check_conservation() const { objects_.check_conservation(); }
 
  private:
-  /// Objects of one request that are to be stored, in order.
-  struct Pending {
-    std::size_t replica = 0;
-    std::uint64_t owner = 0;
-    std::vector<ObjectId> before;  // what they continue
-    std::vector<ObjectId> objects;
-    bool buffered = false;  // their KV has left the GPU
-  };
-  /// The outcome of making room in a tier: it is there, it may be there later, or the incoming object stays outside.
-  enum class Room { made, none, refused };
-  class Incoming;
-
-  // What arrives (tiered_store.cpp).
   void tiers_changed() { objects_.placement().tiers_changed(); }
   /// The tier to read what a copy lacks from; kNoObject where that is the copy kept whole.
   [[nodiscard]] std::pair<TierIndex, ObjectId> source_of(std::size_t replica, const Missing& missing) const;
@@ -153,34 +124,15 @@ class TieredStore {
   void consider_promotion(ObjectId id, std::size_t replica);
   void promote(ObjectId id, std::size_t replica, TierIndex to);
 
-  // Room, and what is stored in it (stores.cpp).
-  Room make_room(TierIndex tier, std::int64_t bytes, ObjectId incoming);
-  [[nodiscard]] bool waits(TierIndex tier, ObjectId incoming, const Change& change) const;
-  bool apply(const Change& change);
-  bool reassign(const Change& change);
-  Room settle(const Change& where);
-  void move(const Change& change);
-  [[nodiscard]] bool is_there(ObjectId id) const;
-  void store_or_wait(Pending chain);
-  void store_some(Pending& chain);
-  [[nodiscard]] bool is_over(const Pending& chain);
-  void begin_stores(std::size_t replica, std::uint64_t owner);
-  void retry_soon();
-  void retry_stores();
-
   engine::Simulator& simulator_;
-  const models::QualityTable& profiled_;
   std::size_t options_;  // of the pool
   Tiers tiers_;
   StoredObjects objects_;
   WholeCopies whole_;
   Moves moves_;
   Loads loads_;
-  std::deque<Pending> pending_;
-  std::vector<ObjectId> fresh_;  // belong to a tier, and their bytes have not set out yet
-  bool retry_planned_ = false;
-  bool last_chance_ = false;  // the KV of what is being stored is about to leave the GPU
   StoreCounts counts_;
+  Stores stores_;
 };
 
 }  // namespace kvsim::cache

@@ -96,20 +96,23 @@ void DraftLengths::drafted(Request& r, std::int64_t tokens, engine::SimTime now)
   if (incomplete && r.round.drafted >= r.round.target) r.round.length.complete_at = now;
 }
 
-void DraftLengths::fit_added(double verifications, double step_s) {
+bool DraftLengths::StepLine::add(double verifications, double step_s) {
   if (mean_step_s_ <= 0) {
     mean_verifications_ = verifications;
     mean_step_s_ = step_s;
-    return;
+    return false;
   }
   const double more = verifications - mean_verifications_, longer_s = step_s - mean_step_s_;
   mean_verifications_ += (1 - kPast) * more;
   mean_step_s_ += (1 - kPast) * longer_s;
   variance_ = kPast * (variance_ + (1 - kPast) * more * more);
   covariance_ = kPast * (covariance_ + (1 - kPast) * more * longer_s);
-  if (variance_ <= 0) return;
+  return variance_ > 0;
+}
+
+double DraftLengths::StepLine::added() const {
   const double slope = std::max(covariance_ / variance_, 0.0);
-  added_ = slope / std::max(mean_step_s_ - slope * mean_verifications_, mean_step_s_ / 100);
+  return slope / std::max(mean_step_s_ - slope * mean_verifications_, mean_step_s_ / 100);
 }
 
 void DraftLengths::timed(const models::StepWork& work, const models::StepTime& time, std::int64_t verifications) {
@@ -117,7 +120,7 @@ void DraftLengths::timed(const models::StepWork& work, const models::StepTime& t
   emitted_each_ = averaged(emitted_each_, std::exchange(emitted_, 0.0));
   if (!work.chunks.empty()) return;
   if (parts_.drafting.most() > 0) {
-    fit_added(static_cast<double>(verifications), time.total_s);
+    if (steps_.add(static_cast<double>(verifications), time.total_s)) added_ = steps_.added();
     return;
   }
   if (work.extra_gpu_s > 0) return;
@@ -185,7 +188,7 @@ void DraftLengths::note_regret(const Request& r) {
   const std::int64_t most = std::min(left, longest_);
   const auto accepted = [&](std::int64_t x) {
     const std::int64_t drafts = std::min(x + r.round.length.hidden, most);
-    return parts_.acceptance.heterogeneous() ? expected_accepted(r.luck->acceptance.agreement, drafts)
+    return parts_.acceptance.heterogeneous() ? expected_accepted(r.luck.drafts->acceptance.agreement, drafts)
                                              : parts_.acceptance.expected_accepted(drafts);
   };
   const double v = r.round.length.overhead + static_cast<double>(r.round.length.hidden);
@@ -264,7 +267,7 @@ void DraftLengths::note_regret(std::span<Request* const> decoding) {
     const Request& r = *decoding[k];
     double reached = 1;
     for (std::int64_t i = 0; i < std::min(most, r.remaining() - 1); ++i) {
-      reached = parts_.acceptance.heterogeneous() ? reached * r.drafter_luck->acceptance.agreement
+      reached = parts_.acceptance.heterogeneous() ? reached * r.luck.drafter->acceptance.agreement
                                                   : parts_.acceptance.survival(i + 1);
       survival_[k * stride + static_cast<std::size_t>(i)] = reached;
     }

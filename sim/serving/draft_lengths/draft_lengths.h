@@ -64,8 +64,18 @@ class DraftLengths {
   [[nodiscard]] double overhead(double batch, bool reloads) const;
 
  private:
-  /// Of steps whose drafts take proposals, which look like verifications: a line through many of them.
-  void fit_added(double verifications, double step_s);
+  /// A line through the lengths of many steps by their verifications: where drafts take proposals, those look alike.
+  class StepLine {
+   public:
+    /// Adds a step. False: no slope is known yet.
+    bool add(double verifications, double step_s);
+    /// By one verification, as a share of a step without any. Precondition: a slope is known.
+    [[nodiscard]] double added() const;
+
+   private:
+    double mean_verifications_ = 0, mean_step_s_ = 0, variance_ = 0, covariance_ = 0;
+  };
+
   void note_regret(const Request& r);
   void note_regret(std::span<Request* const> decoding);
 
@@ -82,7 +92,7 @@ class DraftLengths {
   double emitted_each_ = 0;                    // by iteration
   double drafting_s_ = 0;                      // the last iteration in which all drafted
   std::uint64_t verifying_steps_ = 0;
-  double mean_verifications_ = 0, mean_step_s_ = 0, variance_ = 0, covariance_ = 0;  // of two levels of drafting
+  StepLine steps_;  // of two levels of drafting
 
   // Of proposals.
   ProposalCosts costs_;

@@ -43,12 +43,12 @@ std::unique_ptr<Luck> drawn(const char* stream, const char* agreement, const mod
 
 void draw_acceptance(Request& request, const models::AcceptanceModel& acceptance, std::uint64_t seed,
                      std::uint64_t id) {
-  request.luck = drawn("acceptance", "agreement", acceptance, seed, id);
+  request.luck.drafts = drawn("acceptance", "agreement", acceptance, seed, id);
 }
 
 void draw_drafter_acceptance(Request& request, const models::AcceptanceModel& acceptance, std::uint64_t seed,
                              std::uint64_t id) {
-  request.drafter_luck = drawn("drafter acceptance", "drafter agreement", acceptance, seed, id);
+  request.luck.drafter = drawn("drafter acceptance", "drafter agreement", acceptance, seed, id);
 }
 
 namespace {
@@ -96,7 +96,7 @@ std::int64_t Drafting::most(std::int64_t context) const {
 }
 
 std::int64_t Drafting::accepted(Request& r, std::int64_t proposed) const {
-  return acceptance_.accepted(proposed, r.drafter_luck->stream.uniform(), r.drafter_luck->acceptance);
+  return acceptance_.accepted(proposed, r.luck.drafter->stream.uniform(), r.luck.drafter->acceptance);
 }
 
 void Drafting::clear() {

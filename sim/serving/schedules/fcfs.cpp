@@ -13,7 +13,7 @@ class Fcfs final : public SchedulePolicy {
 
  private:
   static Decision decide(const Request& r, const ReplicaView& view, IterationPlan& plan) {
-    if (r.direct) return {Action::draft};
+    if (r.full_kv.direct) return {Action::draft};
     const Action draft = draft_or_stall(r, view);
     if (!draft_complete(r)) return {draft, false, Decision::kUntilItChanges};
     if (verifiable(r)) return {Action::verify};

@@ -34,7 +34,7 @@ class Staggered final : public SchedulePolicy {
     // What no ring of this size could ever hold is not worth waiting for: it is asked for on demand.
     if (!load) return first > view.loads_each * static_cast<double>(rings_.windows());
     // A prompt that is prefilled here is placed when it is ready: how many iterations that takes nobody knows yet.
-    if (request.resident || request.in_host_tokens < request.prompt) return true;
+    if (request.full_kv.resident || request.moving.in_host_tokens < request.prompt) return true;
     const std::int64_t ready = load->last + 1;
     if (reserve(request, ready, true, view) || load->last + 1 >= rings_.windows() / 2) return true;
     rings_.withdraw(*load, 0);
@@ -61,7 +61,7 @@ class Staggered final : public SchedulePolicy {
   bool verified(const Request& request, const ReplicaView& view) override {
     forget(request);
     // The window now_ is the iteration that has just ended; drafting goes on in the next.
-    if (keeps_full_kv(request) || request.direct || reserve(request, 1, false, view)) return true;
+    if (keeps_full_kv(request) || request.full_kv.direct || reserve(request, 1, false, view)) return true;
     return unplaced_ == Unplaced::drafts_on || never_fits(request, view);
   }
 
@@ -81,7 +81,7 @@ class Staggered final : public SchedulePolicy {
   };
 
   Decision decide(const Request& r, const ReplicaView& view, IterationPlan& plan) {
-    if (r.direct) return {Action::draft};
+    if (r.full_kv.direct) return {Action::draft};
     const Action draft = draft_or_stall(r, view);
     if (keeps_full_kv(r)) return {draft_complete(r) ? Action::verify : draft, false, Decision::kUntilItChanges};
     Reservation* reserved = find(r);
