@@ -24,6 +24,9 @@ struct LaunchTimes {
 };
 [[nodiscard]] LaunchTimes launch_times(const std::vector<LaunchSample>& rows);
 
+/// The benchmarks during which the GPU was held back, with a warning of each; and of those during which it was shared.
+[[nodiscard]] std::vector<std::string> throttled_in(const DeviceSamples& samples, std::vector<std::string>& warnings);
+
 /// Takes out of kvsim-calibrate's times what a kernel in a captured step does not have, and of copies the pair of
 /// events.
 void subtract_launches(Samples& samples);

@@ -15,6 +15,10 @@ std::vector<std::size_t> all_rows(const FitProblem& problem) {
   return rows;
 }
 
+Parameter& parameter(FitProblem& problem, std::string_view name) {
+  return *std::ranges::find(problem.parameters, name, &Parameter::name);
+}
+
 std::size_t free_parameters(const FitProblem& problem) {
   const auto is_free = [](const Parameter& p) { return p.low < p.high; };
   return static_cast<std::size_t>(std::count_if(problem.parameters.begin(), problem.parameters.end(), is_free));

@@ -41,52 +41,35 @@ double power_of(std::string_view distribution) {
 }  // namespace
 
 void add_moe(const TableRow& row, const Shard& /*shard*/, Readings& into) {
-  enum Column {
-    kGpu,
-    kFramework,
-    kVersion,
-    kKernel,
-    kFormat,
-    kTokens,
-    kHidden,
-    kIntermediate,
-    kTopK,
-    kExperts,
-    kTensor,
-    kExpert,
-    kDistribution,
-    kTime
-  };
-  const auto format = format_of(row.text(kFormat));
+  const auto format = format_of(row.text("dtype"));
   if (!format) {
     into.refused.push_back(
-        {row.origin(), fmt::format("weights in {}: profiles have bf16, fp8, fp8_block and nvfp4", row.text(kFormat))});
+        {row.origin(), fmt::format("weights in {}: profiles have bf16, fp8, fp8_block and nvfp4", row.text("dtype"))});
     return;
   }
-  const double alpha = power_of(row.text(kDistribution));
+  const double alpha = power_of(row.text("distribution"));
   if (alpha < 0) {
     into.refused.push_back({row.origin(), fmt::format("distribution {}: expected balanced or power_law_ALPHA, alpha "
                                                       "above 0, not 1 and at most 5",
-                                                      row.text(kDistribution))});
+                                                      row.text("distribution"))});
     return;
   }
   MoeSample sample;
-  sample.from = {std::string(row.text(kGpu)), std::string(row.text(kFramework)), std::string(row.text(kVersion)),
-                 row.origin()};
-  sample.kernel = row.text(kKernel);
+  sample.from = row.source();
+  sample.kernel = row.text("kernel");
   sample.weights = *format;
-  sample.layer = {row.number(kHidden),
-                  row.number(kIntermediate),
-                  row.number(kTopK),
-                  row.number(kExperts),
-                  row.number(kTensor),
-                  row.number(kExpert),
-                  gated(row.number(kHidden), row.number(kIntermediate), row.text(kVersion))};
-  sample.tokens = row.number(kTokens);
+  sample.layer = {row.number("hidden"),
+                  row.number("intermediate"),
+                  row.number("top_k"),
+                  row.number("experts"),
+                  row.number("moe_tp"),
+                  row.number("moe_ep"),
+                  gated(row.number("hidden"), row.number("intermediate"), row.text("version"))};
+  sample.tokens = row.number("m_tokens");
   sample.alpha = alpha;
-  sample.warm = row.text(kFramework) != "kvsim";  // kvsim-calibrate flushes L2 before each run, others do not
-  sample.seconds = row.number(kTime) * kMillisecond;
-  if (row.text(kVersion) == kFormerVersion && sample.layer.expert_parallel > 1) {
+  sample.warm = row.text("framework") != "kvsim";  // kvsim-calibrate flushes L2 before each run, others do not
+  sample.seconds = row.number("measured_ms") * kMillisecond;
+  if (row.text("version") == kFormerVersion && sample.layer.expert_parallel > 1) {
     into.refused.push_back({row.origin(), "how this version's benchmark routes to one of several GPUs is not known"});
     return;
   }

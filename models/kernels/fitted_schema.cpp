@@ -332,13 +332,6 @@ ScalarSpec number_format() {
       {{"bf16", NumberFormat::bf16, "16-bit floating point"}, {"fp8", NumberFormat::fp8, "8-bit floating point"}});
 }
 
-ScalarSpec weight_number_format() {
-  return choice<NumberFormat>({{"bf16", NumberFormat::bf16, "16-bit floating point"},
-                               {"fp8", NumberFormat::fp8, "8-bit floating point, a scale for each matrix"},
-                               {"fp8_block", NumberFormat::fp8_block, "8-bit, a scale for each block of 128 x 128"},
-                               {"nvfp4", NumberFormat::nvfp4, "4-bit, a scale for each 16 numbers"}});
-}
-
 ObjectSchema<FittedForms> fitted_forms_schema() {
   using F = FittedForms;
   ObjectSchema<F> s("fitted", "Forms fitted to measured kernels; an operator they cover does not use its roofline.");

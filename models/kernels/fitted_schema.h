@@ -22,9 +22,8 @@ schema::ScalarSpec fixed_kernel_time();
 schema::ScalarSpec kernel_efficiency();
 /// Of the peak memory bandwidth, of what mostly hits a cache; 0: none.
 schema::ScalarSpec cached_efficiency();
-/// A word for the number format of a KV cache, and of weights.
+/// A word for the number format of a KV cache.
 schema::ScalarSpec number_format();
-schema::ScalarSpec weight_number_format();
 
 /// Fails the report where a table beats the machine it was measured on by more than 5 %, or needs a form that is not
 /// there.

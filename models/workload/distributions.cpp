@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -36,21 +37,8 @@ double drawn(Distribution d, double mean, double cv, RandomSource& random) {
 }  // namespace
 
 const char* word(Distribution d) {
-  switch (d) {
-    case Distribution::fixed:
-      return "fixed";
-    case Distribution::uniform:
-      return "uniform";
-    case Distribution::lognormal:
-      return "lognormal";
-    case Distribution::exponential:
-      return "exponential";
-    case Distribution::gamma:
-      return "gamma";
-    case Distribution::empirical:
-      break;
-  }
-  return "empirical";
+  constexpr std::array kWords{"fixed", "uniform", "lognormal", "exponential", "gamma", "empirical"};
+  return kWords.at(static_cast<std::size_t>(d));
 }
 
 const char* word(ArrivalKind kind) {

@@ -162,6 +162,9 @@ struct TimeColumn {
 /// medians stand beside them where there is room.
 [[nodiscard]] std::vector<TimeColumn> time_columns(const std::vector<std::string>& figures);
 
+/// Sentences that say which point is best, by what, and which others may as well be.
+std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figures, const Ranking& ranking);
+
 Page sweep_page(const Sweep& sweep);
 
 }  // namespace kvsim::results
