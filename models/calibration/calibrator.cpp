@@ -1,7 +1,6 @@
 #include "models/calibration/calibrator.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include <fmt/format.h>

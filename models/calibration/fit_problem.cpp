@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <numeric>
@@ -47,10 +46,6 @@ std::vector<double> spread(const std::vector<Parameter>& parameters, int n) {
   }
   return start;
 }
-
-}  // namespace
-
-namespace {
 
 /// At most so many rows to choose a start on, spread evenly.
 std::vector<std::size_t> sample_of(std::span<const std::size_t> rows) {

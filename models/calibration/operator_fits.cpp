@@ -1,8 +1,6 @@
 #include "models/calibration/operator_fits.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 
 #include "models/schema/units.h"
 

@@ -19,10 +19,6 @@ namespace {
 /// Tables of the layers of one model.
 [[nodiscard]] std::span<const TableKind> layer_tables();
 
-}  // namespace
-
-namespace {
-
 constexpr std::string_view kExpectedTable = "a CSV table of measured kernel times";
 
 void add_linear(const TableRow& row, const Shard& /*shard*/, Readings& into) {

@@ -6,8 +6,6 @@
 #include <charconv>
 #include <filesystem>
 
-#include "models/schema/error.h"
-
 namespace kvsim::models {
 
 std::vector<LayerShape> linear_shapes(const LlmSpec& m, int tensor_parallel) {

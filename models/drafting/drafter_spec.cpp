@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/acceptance/acceptance.h"
-#include "models/llm/llm_spec.h"
 #include "models/schemas.h"
 
 namespace kvsim::models {

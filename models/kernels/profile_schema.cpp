@@ -3,7 +3,6 @@
 
 #include "models/kernels/fitted_schema.h"
 #include "models/kernels/profile.h"
-#include "models/schema/units.h"
 #include "models/schemas.h"
 
 namespace kvsim::models {

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <filesystem>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "models/llm/import_fields.h"

@@ -1,6 +1,5 @@
 // How a checkpoint says that its weights and its KV are held.
 #include <initializer_list>
-#include <map>
 #include <optional>
 #include <set>
 #include <string_view>

@@ -1,7 +1,5 @@
 #include "models/llm/llm_spec.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <utility>
 
-#include "models/compression/compressor_spec.h"
 #include "models/schemas.h"
 
 namespace kvsim::models {

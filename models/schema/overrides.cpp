@@ -1,7 +1,6 @@
 #include "models/schema/overrides.h"
 
 #include <charconv>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -4,13 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <optional>
-#include <string>
 #include <system_error>
 
-#include "models/schema/units.h"
 #include "models/workload/trace_reader.h"
 
 namespace kvsim::models {

@@ -1,7 +1,6 @@
 #include "models/workload/dataset.h"
 
 #include "models/schemas.h"
-#include "models/workload/distributions.h"
 
 namespace kvsim::models {
 

@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <limits>
 #include <numbers>
 #include <numeric>
-#include <utility>
 
 #include "models/schema/error.h"
 #include "models/schema/units.h"

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "models/kernels/fitted_schema.h"
 #include "models/schema/object_schema.h"
 #include "models/schema/yaml.h"
 #include "published_names.h"  // generated: published.yaml

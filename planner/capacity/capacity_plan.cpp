@@ -9,7 +9,6 @@
 
 #include "models/compression/functional.h"
 #include "models/schema/error.h"
-#include "planner/capacity/rate_search.h"
 #include "planner/experiment.h"
 #include "planner/parallel.h"
 #include "planner/plan/changing_rate.h"

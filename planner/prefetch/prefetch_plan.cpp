@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "models/hardware/link_spec.h"
-#include "models/kernels/step_time.h"
 #include "models/prefetch/prefetch_spec.h"
 #include "models/schema/units.h"
 #include "planner/infeasible.h"

@@ -3,20 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <array>
 #include <cctype>
-#include <cmath>
-#include <utility>
 
 #include "models/schema/error.h"
 #include "models/schema/units.h"
 #include "planner/policy_words.h"
-#include "sim/reuse/prompt_assembly.h"
-#include "sim/reuse/reuse_times.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_capacity.h"
-#include "sim/serving/kv_geometry.h"
 #include "sim/serving/simulation.h"
 #include "sim/serving/step_parts.h"
 #include "sim/systems/systems.h"

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
-#include <optional>
 
 #include "models/schema/units.h"
 

@@ -2,9 +2,7 @@
 // long.
 #pragma once
 
-#include <cstdint>
 #include <optional>
-#include <string>
 
 #include "models/workload/shared_prefixes.h"
 #include "planner/traffic/law_fit.h"

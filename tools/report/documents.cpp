@@ -121,10 +121,6 @@ std::string policy_of(const Json& result) {
   return decode == "full_kv" ? name : name + ", " + decode;
 }
 
-}  // namespace
-
-namespace {
-
 /// The lines of one section of a scenario as kvsim writes it: from its name, which begins a line, to the next.
 std::string section_of(const std::string& yaml, const std::string& section) {
   const std::size_t line = ("\n" + yaml).find("\n" + section + ":");

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
-#include <array>
 #include <charconv>
 #include <memory>
 #include <optional>
