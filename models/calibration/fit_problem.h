@@ -83,6 +83,19 @@ using Prediction = std::function<void(std::span<const double> values, const Corr
 /// What a correction is looked up by.
 using RowSizes = std::array<double, Correction::kMostAxes>;
 
+/// Predicts row by row: seconds_of(form, row) for the form of the values, which gets the correction where it can have
+/// one.
+template <class FormOf, class SecondsOf>
+[[nodiscard]] Prediction by_row(FormOf form_of, SecondsOf seconds_of) {
+  return [form_of = std::move(form_of), seconds_of = std::move(seconds_of)](
+             std::span<const double> values, const Correction& correction, std::span<const std::size_t> rows,
+             std::span<double> seconds) {
+    auto form = form_of(values);
+    if constexpr (requires { form.correction; }) form.correction = correction;
+    for (std::size_t i = 0; i < rows.size(); ++i) seconds[i] = seconds_of(form, rows[i]);
+  };
+}
+
 struct FitProblem {
   std::vector<Parameter> parameters;
   std::vector<std::vector<double>> starts;  ///< beside the parameters' own; the best end counts

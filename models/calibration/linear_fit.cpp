@@ -103,21 +103,13 @@ FitProblem linear_problem(std::vector<LinearSample> rows, NumberFormat weights, 
     problem.sizes.push_back({});
   }
   problem.spread_starts = 10;
-  problem.predict = [rows = std::move(rows), blocks = std::move(blocks), weights, machine](
-                        std::span<const double> values, const Correction& correction,
-                        std::span<const std::size_t> which, std::span<double> seconds) {
-    LinearForm form = linear_form(weights, values);
-    form.correction = correction;
-    for (std::size_t i = 0; i < which.size(); ++i) {
-      if (which[i] >= rows.size()) {
-        const LinearBlock& block = blocks[which[i] - rows.size()];
-        seconds[i] = block.beside_s + block_linear_s(form, block.heads, block.tokens, machine);
-        continue;
-      }
-      const LinearSample& row = rows[which[i]];
-      seconds[i] = form.time(row.m, row.n, row.k, machine, row.run).seconds;
-    }
-  };
+  problem.predict =
+      by_row([weights](std::span<const double> values) { return linear_form(weights, values); },
+             [rows = std::move(rows), blocks = std::move(blocks), machine](const LinearForm& form, std::size_t i) {
+               if (i < rows.size()) return form.time(rows[i].m, rows[i].n, rows[i].k, machine, rows[i].run).seconds;
+               const LinearBlock& block = blocks[i - rows.size()];
+               return block.beside_s + block_linear_s(form, block.heads, block.tokens, machine);
+             });
   return problem;
 }
 

@@ -73,13 +73,11 @@ FitProblem moe_problem(std::vector<MoeSample> rows, NumberFormat weights, const 
     calls.push_back(std::move(call));
     warm.push_back(row.warm);
   }
-  problem.predict = [calls = std::move(calls), warm = std::move(warm), weights, machine](
-                        std::span<const double> values, const Correction& /*correction*/,
-                        std::span<const std::size_t> which, std::span<double> seconds) {
-    const MoeForm form = moe_form(weights, values);
-    for (std::size_t i = 0; i < which.size(); ++i)
-      seconds[i] = form.time(calls[which[i]], machine, warm[which[i]]).seconds;
-  };
+  problem.predict =
+      by_row([weights](std::span<const double> values) { return moe_form(weights, values); },
+             [calls = std::move(calls), warm = std::move(warm), machine](const MoeForm& form, std::size_t i) {
+               return form.time(calls[i], machine, warm[i]).seconds;
+             });
   return problem;
 }
 

@@ -1,10 +1,10 @@
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "models/calibration/table_kind.h"
+#include "models/schema/text_number.h"
 #include "models/schema/units.h"
 
 namespace kvsim::models {
@@ -30,12 +30,9 @@ double power_of(std::string_view distribution) {
   constexpr std::string_view kPowerLaw = "power_law_";
   if (distribution == "balanced") return 0;
   if (distribution.substr(0, kPowerLaw.size()) != kPowerLaw) return -1;
-  const std::string_view text = distribution.substr(kPowerLaw.size());
-  double alpha = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), alpha);
+  const double alpha = schema::number_from<double>(distribution.substr(kPowerLaw.size())).value_or(-1);
   constexpr double kSteepest = 5;
-  const bool good = error == std::errc() && end == text.data() + text.size() && alpha > 0 && alpha != 1;
-  return good && alpha <= kSteepest ? alpha : -1;
+  return alpha > 0 && alpha != 1 && alpha <= kSteepest ? alpha : -1;
 }
 
 }  // namespace

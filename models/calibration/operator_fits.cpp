@@ -87,29 +87,16 @@ FitProblem decode_problem(std::vector<DecodeSample> rows, const DecodeKind& kind
                                problem.sizes);
     problem.sparse_grid = by_head_dim(problem.grid);
   }
-  problem.predict = [rows = std::move(rows), kind, machine](
-                        std::span<const double> values, const Correction& correction,
-                        std::span<const std::size_t> which, std::span<double> seconds) {
-    DecodeForm form = decode_form(kind, values);
-    form.correction = correction;
-    for (std::size_t i = 0; i < which.size(); ++i) {
-      const DecodeSample& row = rows[which[i]];
-      seconds[i] = form.time(call_of(row), machine, true).seconds + row.block.linear_s;
-    }
-  };
+  problem.predict = by_row([kind](std::span<const double> values) { return decode_form(kind, values); },
+                           [rows = std::move(rows), machine](const DecodeForm& form, std::size_t i) {
+                             return form.time(call_of(rows[i]), machine, true).seconds + rows[i].block.linear_s;
+                           });
   return problem;
 }
 
 DecodeCall call_of(const DecodeSample& row) {
-  DecodeCall call;
-  call.requests = row.requests;
-  call.heads = row.shape.heads;
-  call.kv_bytes = row.kv_bytes();
-  call.mean_kv = row.kv_length;
-  call.kv_heads = row.shape.kv_heads;
-  call.head_dim = row.shape.head_dim;
-  call.queries = row.queries;
-  return call;
+  return {row.requests,       row.shape.heads,    row.kv_bytes(), row.kv_length, 0,
+          row.shape.kv_heads, row.shape.head_dim, row.queries};
 }
 
 double uneven_share(const std::vector<SkewSample>& rows) {
@@ -151,11 +138,10 @@ FitProblem elementwise_problem(std::vector<ElementwiseSample> rows, const Machin
     problem.labels.push_back({{row.bytes / row.tokens, 0}, row.layer});
   }
   problem.spread_starts = 8;
-  problem.predict = [rows = std::move(rows), machine](std::span<const double> values, const Correction& /*none*/,
-                                                      std::span<const std::size_t> which, std::span<double> seconds) {
-    const ElementwiseForm form = elementwise_form(values);
-    for (std::size_t i = 0; i < which.size(); ++i) seconds[i] = form.seconds(rows[which[i]].bytes, machine);
-  };
+  problem.predict =
+      by_row(elementwise_form, [rows = std::move(rows), machine](const ElementwiseForm& form, std::size_t i) {
+        return form.seconds(rows[i].bytes, machine);
+      });
   return problem;
 }
 
@@ -259,16 +245,10 @@ FitProblem tiled_problem(std::vector<TiledSample> rows, const TiledKind& kind, c
   }
   problem.rising_axes = 1;  // more prompts never take less
   problem.spread_starts = 8;
-  problem.predict = [rows = std::move(rows), kind, machine](
-                        std::span<const double> values, const Correction& correction,
-                        std::span<const std::size_t> which, std::span<double> seconds) {
-    TiledForm form = tiled_form(kind, values);
-    form.correction = correction;
-    for (std::size_t i = 0; i < which.size(); ++i) {
-      const TiledSample& row = rows[which[i]];
-      seconds[i] = tiled_s(form, row, machine) + row.block.linear_s;
-    }
-  };
+  problem.predict = by_row([kind](std::span<const double> values) { return tiled_form(kind, values); },
+                           [rows = std::move(rows), machine](const TiledForm& form, std::size_t i) {
+                             return tiled_s(form, rows[i], machine) + rows[i].block.linear_s;
+                           });
   return problem;
 }
 

@@ -226,13 +226,8 @@ ObjectSchema<MeasuredTables> measured_tables_schema() {
 
 void check_against_physics(const KernelProfile& p, const Reporter& report) {
   const Machine peak = p.machine ? p.machine->peaks() : Machine{};
-  const bool fitted = !p.fitted.linear.empty() || !p.fitted.decode_attention.empty() ||
-                      !p.fitted.prefill_attention.empty() || !p.fitted.mixed_attention.empty() ||
-                      !p.fitted.latent_decode_attention.empty() || !p.fitted.latent_prefill_attention.empty() ||
-                      !p.fitted.moe.empty() || p.fitted.elementwise || p.fitted.top_k || p.fitted.quantise ||
-                      p.fitted.dequantise;
   const bool tables = !p.tables.linear.empty() || !p.tables.decode_attention.empty();
-  if ((fitted || tables) && !p.machine) {
+  if ((p.fitted.any() || tables) && !p.machine) {
     report.fail("machine", "missing; fitted forms and tables are scaled and checked by the datasheet of measured_on");
     return;
   }
