@@ -51,7 +51,6 @@ double share_below(const Logs& logs, double x) {
   return 0;
 }
 
-/// Groups of one figure as a mixture.
 class Mixture {
  public:
   Mixture(const Groups& groups, ErrorFigure figure) {
@@ -316,25 +315,6 @@ double coverage(const StatedErrors& errors, ErrorFigure figure, double confidenc
     all += static_cast<double>(g.points);
   }
   return inside / all;
-}
-
-double interval_score(const StatedErrors& errors, ErrorFigure figure, double confidence) {
-  double sum = 0, all = 0;
-  for (const ErrorGroup& g : errors.groups) {
-    const ErrorInterval i = of_others(errors, g, figure, confidence);
-    const double low = std::log(i.low), high = std::log(i.high);
-    // Mean distance outside of the interval over the group's quantiles, in small steps of them.
-    constexpr int kSteps = 100;
-    double outside = 0;
-    const Mixture alone({&g}, figure);
-    for (int k = 0; k < kSteps; ++k) {
-      const double x = alone.quantile((k + 0.5) / kSteps);
-      outside += std::max({0.0, low - x, x - high}) / kSteps;
-    }
-    sum += weight_of(g) * (high - low + 2 / (1 - confidence) * outside);
-    all += weight_of(g);
-  }
-  return sum / all;
 }
 
 }  // namespace kvsim::planner
