@@ -9,7 +9,6 @@
 #include "models/calibration/device_fits.h"
 #include "models/calibration/latent_fit.h"
 #include "models/calibration/model_shapes.h"
-#include "models/calibration/moe_fit.h"
 #include "models/calibration/operator_fits.h"
 #include "models/calibration/operator_report.h"
 #include "models/calibration/physics.h"

@@ -1,10 +1,10 @@
-#include "models/calibration/moe_fit.h"
-
+// Routed experts as a fit problem.
 #include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
+#include "models/calibration/operator_fits.h"
 #include "models/schema/units.h"
 
 namespace kvsim::models {

@@ -174,7 +174,6 @@ ConfigNode drafter_node(const std::string& drafter, const std::string& model, bo
   return mapping({{"base", quoted(drafter)}, {"name", quoted(drafter)}, {"targets", std::move(targets)}});
 }
 
-/// How the point decodes.
 ConfigNode decode(const ServingPoint& p, const models::LlmSpec& spec, const std::string& drafter, bool changed) {
   if (!p.drafts) return mapping({{"policy", ConfigNode::scalar("full_kv")}});
   return mapping(

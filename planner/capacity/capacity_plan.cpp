@@ -12,7 +12,7 @@
 #include "models/schema/error.h"
 #include "planner/experiment.h"
 #include "planner/parallel.h"
-#include "planner/plan/changing_rate.h"
+#include "planner/plan/traffic.h"
 #include "planner/quality_floor.h"
 
 namespace kvsim::planner::capacity {
