@@ -1,7 +1,6 @@
 #include "tools/output/results_folder.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>

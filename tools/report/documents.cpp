@@ -12,7 +12,6 @@
 #include "models/schema/error.h"
 #include "models/schema/units.h"
 #include "models/schema/yaml.h"
-#include "sim/serving/slo.h"
 #include "tools/output/results_folder.h"
 #include "tools/results/numbers.h"
 #include "tools/results/result_document.h"

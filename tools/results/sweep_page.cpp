@@ -1,7 +1,6 @@
 #include "tools/results/sweep.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <utility>
 

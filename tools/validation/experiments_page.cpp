@@ -9,7 +9,6 @@
 
 #include "tools/page/page.h"
 #include "tools/results/documents.h"
-#include "tools/results/numbers.h"
 
 namespace kvsim::validation {
 namespace {
