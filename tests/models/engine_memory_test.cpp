@@ -58,7 +58,7 @@ TEST(EngineMemory, GrowsWithTheGpusThatShareLayers) {
   const EngineMemory memory = of("vllm");
   const LlmSpec model = Catalogue::built_in().model("llama-3.1-8b");
   const auto beside = [&](const EngineLoad& load) {
-    return static_cast<double>(memory_beside_kv(memory, memory.cluster.groups.front(), model, load));
+    return static_cast<double>(memory_beside_kv(memory, model, load));
   };
   const double alone = beside(load_of(1));
   EXPECT_NEAR((beside(load_of(2)) - alone) / kGib, 2.07 - 0.25, 0.05);
@@ -80,7 +80,7 @@ TEST(EngineMemory, IsSizedAsTheEngineSizesIt) {
   load.weights_of_gpu = 10'000;
   const auto sized = [&](KvSizing sizing) {
     memory.sizing.value = sizing;
-    return memory_beside_kv(memory, memory.cluster.groups.front(), model, load);
+    return memory_beside_kv(memory, model, load);
   };
   EXPECT_EQ(sized(KvSizing::profiled), 700) << "the context lies beyond the fraction";
   EXPECT_EQ(sized(KvSizing::free_share), 1200) << "0.8 (M - 1,500) - weights";
