@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include "planner/parallel.h"
-#include "sim/serving/kv_capacity.h"
 #include "sim/systems/systems.h"
 
 namespace kvsim::planner {

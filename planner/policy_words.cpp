@@ -3,7 +3,6 @@
 #include "planner/policy_words.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include <fmt/format.h>

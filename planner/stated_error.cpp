@@ -20,15 +20,8 @@ constexpr std::int64_t kPointsNeeded = 20;
 constexpr std::int64_t kOwnPointsNeeded = 10;
 
 std::string_view kind_word(ModelKind kind) {
-  switch (kind) {
-    case ModelKind::dense:
-      return "dense models";
-    case ModelKind::experts:
-      return "mixtures of experts";
-    case ModelKind::latent:
-      return "models with latent attention";
-  }
-  return {};
+  constexpr std::array kWords{"dense models", "mixtures of experts", "models with latent attention"};
+  return kWords.at(static_cast<std::size_t>(kind));
 }
 
 using Groups = std::vector<const ErrorGroup*>;
@@ -58,7 +51,6 @@ double share_below(const Logs& logs, double x) {
   return 0;
 }
 
-/// Groups of one figure as a mixture.
 class Mixture {
  public:
   Mixture(const Groups& groups, ErrorFigure figure) {
@@ -192,10 +184,14 @@ schema::ObjectSchema<FigureErrors> ratios_schema(const char* name, std::size_t c
 
 schema::ObjectSchema<StatedErrors> make_schema() {
   using namespace schema;
-  ObjectSchema<ErrorGroup> group("group", "Points of one model, GPU and engine.");
-  group.required("model", &ErrorGroup::model, text().non_empty(), "in the catalogue");
-  group.required("gpu", &ErrorGroup::gpu, text().non_empty(), "in the catalogue");
-  group.required("engine", &ErrorGroup::engine, text().non_empty(), "which served");
+  const auto machine_schema = [](const char* name, const char* description) {
+    ObjectSchema<ErrorGroup> s(name, description);
+    s.required("model", &ErrorGroup::model, text().non_empty(), "in the catalogue");
+    s.required("gpu", &ErrorGroup::gpu, text().non_empty(), "in the catalogue");
+    s.required("engine", &ErrorGroup::engine, text().non_empty(), "which served");
+    return s;
+  };
+  ObjectSchema<ErrorGroup> group = machine_schema("group", "Points of one model, GPU and engine.");
   group.required(
       "kind", &ErrorGroup::kind,
       choice<ModelKind>({{"dense", ModelKind::dense, "every token passes all weights"},
@@ -207,10 +203,7 @@ schema::ObjectSchema<StatedErrors> make_schema() {
   group.object("ratios", &ErrorGroup::ratios, ratios_schema("ratios", kErrorShares.size()), Presence::required,
                "measured / predicted");
   const ListSize shares{kErrorShares.size(), kErrorShares.size()};
-  ObjectSchema<ErrorGroup> drafted("drafted", "Points of one model, GPU and engine with a drafter.");
-  drafted.required("model", &ErrorGroup::model, text().non_empty(), "in the catalogue");
-  drafted.required("gpu", &ErrorGroup::gpu, text().non_empty(), "in the catalogue");
-  drafted.required("engine", &ErrorGroup::engine, text().non_empty(), "which served");
+  ObjectSchema<ErrorGroup> drafted = machine_schema("drafted", "Points of one model, GPU and engine with a drafter.");
   drafted.required("points", &ErrorGroup::points, integer().at_least(1), "how many");
   drafted.list(
       "tpot", [](auto& g) -> auto& { return g.ratios.tpot; }, number().above(0), Presence::required,
@@ -266,28 +259,20 @@ ErrorGroup error_question(const scenario::Scenario& scenario, double memory_shor
 }
 
 StatedError stated_error(const StatedErrors& errors, const ErrorGroup& question, double confidence) {
-  const Nearest nearest = nearest_to(errors, question);
-  if (question.drafted && !errors.drafted.empty()) {
-    const Nearest of_drafts = nearest_drafted(errors, question);
-    const ErrorInterval tpot = interval_of(of_drafts.groups, &FigureErrors::tpot, confidence, errors.widening);
-    return {of_drafts.words,
-            static_cast<std::int64_t>(of_drafts.groups.size()),
-            of_drafts.points,
-            confidence,
-            tpot,
-            interval_of(nearest.groups, &FigureErrors::ttft, confidence, errors.widening),
-            tpot};
-  }
-  const auto interval = [&](ErrorFigure figure) {
-    return interval_of(nearest.groups, figure, confidence, errors.widening);
+  const bool drafted = question.drafted && !errors.drafted.empty();
+  const Nearest plain = nearest_to(errors, question);
+  const Nearest nearest = drafted ? nearest_drafted(errors, question) : plain;
+  const auto interval = [&](const Nearest& of, ErrorFigure figure) {
+    return interval_of(of.groups, figure, confidence, errors.widening);
   };
+  const ErrorInterval tpot = interval(nearest, &FigureErrors::tpot);
   return {nearest.words,
-          static_cast<std::int64_t>(nearest.groups.size()),
+          std::ssize(nearest.groups),
           nearest.points,
           confidence,
-          interval(&FigureErrors::tpot),
-          interval(&FigureErrors::ttft),
-          interval(&FigureErrors::e2e)};
+          tpot,
+          interval(plain, &FigureErrors::ttft),
+          drafted ? tpot : interval(plain, &FigureErrors::e2e)};
 }
 
 FigureErrors widening_for(StatedErrors errors, double confidence) {
@@ -330,25 +315,6 @@ double coverage(const StatedErrors& errors, ErrorFigure figure, double confidenc
     all += static_cast<double>(g.points);
   }
   return inside / all;
-}
-
-double interval_score(const StatedErrors& errors, ErrorFigure figure, double confidence) {
-  double sum = 0, all = 0;
-  for (const ErrorGroup& g : errors.groups) {
-    const ErrorInterval i = of_others(errors, g, figure, confidence);
-    const double low = std::log(i.low), high = std::log(i.high);
-    // Mean distance outside of the interval over the group's quantiles, in small steps of them.
-    constexpr int kSteps = 100;
-    double outside = 0;
-    const Mixture alone({&g}, figure);
-    for (int k = 0; k < kSteps; ++k) {
-      const double x = alone.quantile((k + 0.5) / kSteps);
-      outside += std::max({0.0, low - x, x - high}) / kSteps;
-    }
-    sum += weight_of(g) * (high - low + 2 / (1 - confidence) * outside);
-    all += weight_of(g);
-  }
-  return sum / all;
 }
 
 }  // namespace kvsim::planner

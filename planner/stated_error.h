@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "models/llm/llm_spec.h"
@@ -97,9 +96,5 @@ struct StatedError {
 
 /// Of the points of every group, how many lie in the interval that the others state of it.
 [[nodiscard]] double coverage(const StatedErrors& errors, ErrorFigure figure, double confidence);
-/// The mean over groups, each weighing the root of its points, of what an interval stated without them costs: its
-/// width, and 2 / (1 - confidence) times what lies outside, in natural logarithms (the interval score of Gneiting and
-/// Raftery 2007). Smaller is better.
-[[nodiscard]] double interval_score(const StatedErrors& errors, ErrorFigure figure, double confidence);
 
 }  // namespace kvsim::planner

@@ -37,11 +37,10 @@ FitProblem problem_of(std::vector<Row> rows, std::vector<Parameter> parameters, 
     problem.measured.push_back(row.seconds);
     problem.labels.push_back({});
   }
-  problem.predict = [rows = std::move(rows), seconds_of](std::span<const double> values, const Correction& /*none*/,
-                                                         std::span<const std::size_t> which,
-                                                         std::span<double> seconds) {
-    for (std::size_t i = 0; i < which.size(); ++i) seconds[i] = seconds_of(values, rows[which[i]]);
-  };
+  problem.predict = by_row([](std::span<const double> values) { return values; },
+                           [rows = std::move(rows), seconds_of](std::span<const double> values, std::size_t i) {
+                             return seconds_of(values, rows[i]);
+                           });
   return problem;
 }
 
@@ -323,25 +322,16 @@ LaunchTimes launch_times(const std::vector<LaunchSample>& rows) {
 
 void subtract_launches(Samples& samples) {
   const LaunchTimes launch = launch_times(samples.device.launch);
-  const auto kernels = [&launch](auto& rows) {
-    for (auto& row : rows) row.seconds = std::max(row.seconds - launch.beyond_graph_s, launch.in_graph_s);
-  };
-  const auto ours = [&launch](auto& rows) {
+  const auto subtract = [&launch](bool ours_alone, auto& rows) {
     for (auto& row : rows) {
-      if (row.from.framework != "kvsim") continue;
+      if (ours_alone && row.from.framework != "kvsim") continue;
       row.seconds = std::max(row.seconds - launch.beyond_graph_s, launch.in_graph_s);
     }
   };
-  ours(samples.linear);
-  ours(samples.decode);
-  ours(samples.prefill);
-  ours(samples.moe);
-  ours(samples.latent_decode);
-  ours(samples.latent_prefill);
-  ours(samples.variants);
-  kernels(samples.device.memory);
-  kernels(samples.device.top_k);
-  kernels(samples.device.quantise);
+  const auto from_all = [&](bool ours_alone, auto&... tables) { (subtract(ours_alone, tables), ...); };
+  from_all(true, samples.linear, samples.decode, samples.prefill, samples.moe, samples.latent_decode,
+           samples.latent_prefill, samples.variants);
+  from_all(false, samples.device.memory, samples.device.top_k, samples.device.quantise);
   for (CopySample& row : samples.device.copies) {
     constexpr double kLeft = 0.1;  // of a time, whatever the events took
     row.seconds = std::max(row.seconds - launch.event_pair_s, kLeft * row.seconds);
@@ -354,14 +344,10 @@ FitProblem memory_problem(std::vector<MemorySample> rows, const Machine& machine
     problem.measured.push_back(row.seconds);
     problem.labels.push_back({{row.bytes, 0}, row.kind + (row.cold ? ", cold" : ", warm")});
   }
-  problem.predict = [rows = std::move(rows), machine](std::span<const double> values, const Correction& /*none*/,
-                                                      std::span<const std::size_t> which, std::span<double> seconds) {
-    const ElementwiseForm form = elementwise_form(values);
-    for (std::size_t i = 0; i < which.size(); ++i) {
-      const MemorySample& row = rows[which[i]];
-      seconds[i] = form.t0_s + form.stream.seconds(row.bytes, machine, row.cold);
-    }
-  };
+  problem.predict =
+      by_row(elementwise_form, [rows = std::move(rows), machine](const ElementwiseForm& form, std::size_t i) {
+        return form.t0_s + form.stream.seconds(rows[i].bytes, machine, rows[i].cold);
+      });
   return problem;
 }
 

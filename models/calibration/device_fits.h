@@ -24,6 +24,9 @@ struct LaunchTimes {
 };
 [[nodiscard]] LaunchTimes launch_times(const std::vector<LaunchSample>& rows);
 
+/// The benchmarks during which the GPU was held back, with a warning of each; and of those during which it was shared.
+[[nodiscard]] std::vector<std::string> throttled_in(const DeviceSamples& samples, std::vector<std::string>& warnings);
+
 /// Takes out of kvsim-calibrate's times what a kernel in a captured step does not have, and of copies the pair of
 /// events.
 void subtract_launches(Samples& samples);
@@ -57,7 +60,7 @@ struct VerifyKind {
   double block_rows = 64;
 };
 /// Rows of several query tokens, over KV of that format.
-[[nodiscard]] std::vector<AttentionVariant> verify_rows(const std::vector<AttentionVariant>& rows, NumberFormat kv);
+[[nodiscard]] std::vector<AttentionVariant> verify_rows(std::vector<AttentionVariant> rows, NumberFormat kv);
 /// VerifyForm by rows of 2 and more query tokens, on top of a decode form that was fitted before.
 [[nodiscard]] FitProblem verify_problem(const std::vector<AttentionVariant>& rows, const VerifyKind& kind,
                                         const DecodeForm& decode, const Machine& machine);
@@ -67,7 +70,7 @@ struct VerifyKind {
                                     const DecodeForm& decode, const Machine& machine,
                                     const std::function<void()>& before_step);
 
-[[nodiscard]] std::vector<AttentionVariant> low_bit_rows(const std::vector<AttentionVariant>& rows,
+[[nodiscard]] std::vector<AttentionVariant> low_bit_rows(std::vector<AttentionVariant> rows,
                                                          bool keys_by_channel = false);
 /// KernelProfile::low_bit by all rows of few bits together: seconds of dequantising an element, and how that overlaps
 /// with reading its bytes at `attention_bytes_per_s`. So bits at which reading hides it say that it is hidden, and no

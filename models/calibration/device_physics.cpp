@@ -1,6 +1,7 @@
 // Rows of kvsim-calibrate's tables of a device that cannot be true.
 #include <tuple>
 
+#include "models/calibration/device_fits.h"
 #include "models/calibration/row_checks.h"
 
 namespace kvsim::models {
@@ -138,6 +139,25 @@ void refuse_impossible(DeviceSamples& samples, const Machine& machine, std::vect
 
 void refuse_impossible(std::vector<AttentionVariant>& rows, const Machine& machine, std::vector<RefusedRow>& refused) {
   refuse_rows(rows, machine, refused, kImplied, kWork);
+}
+
+std::vector<std::string> throttled_in(const DeviceSamples& samples, std::vector<std::string>& warnings) {
+  std::vector<std::string> throttled;
+  for (const DeviceStateSample& s : samples.states) {
+    if (s.throttled_share > 0) {
+      throttled.push_back(s.benchmark);
+      std::string clocks = fmt::format("SM clock {:.0f} MHz", s.sm_clock_mhz);
+      if (s.most_sm_clock_mhz > 0) clocks += fmt::format(" of {:.0f}", s.most_sm_clock_mhz);
+      warnings.push_back(
+          fmt::format("{}: the GPU throttled ({}) for {:.0f} % of the time, {}; its times "
+                      "are slower than those of a card that does not",
+                      s.benchmark, s.throttled_by, 100 * s.throttled_share, clocks));
+    }
+    if (s.other_processes > 0) {
+      warnings.push_back(fmt::format("{}: {:.0f} other processes computed on the GPU", s.benchmark, s.other_processes));
+    }
+  }
+  return throttled;
 }
 
 }  // namespace kvsim::models

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <numeric>
@@ -13,6 +12,10 @@ std::vector<std::size_t> all_rows(const FitProblem& problem) {
   std::vector<std::size_t> rows(problem.measured.size());
   std::iota(rows.begin(), rows.end(), std::size_t{0});
   return rows;
+}
+
+Parameter& parameter(FitProblem& problem, std::string_view name) {
+  return *std::ranges::find(problem.parameters, name, &Parameter::name);
 }
 
 std::size_t free_parameters(const FitProblem& problem) {
@@ -43,10 +46,6 @@ std::vector<double> spread(const std::vector<Parameter>& parameters, int n) {
   }
   return start;
 }
-
-}  // namespace
-
-namespace {
 
 /// At most so many rows to choose a start on, spread evenly.
 std::vector<std::size_t> sample_of(std::span<const std::size_t> rows) {

@@ -2,12 +2,15 @@
 // fits, cross-validates and reports works on this.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <iterator>
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +27,27 @@ struct Parameter {
   double low = 0;
   double high = 0;
 };
+
+/// A member of a form that is fitted, by a lambda that returns a reference to it.
+template <class Form>
+struct FittedMember {
+  double& (*of)(Form&);
+  double unit;       ///< of the values, in the member's
+  const char* name;  ///< of the parameter
+  double start;
+  double low;
+  double high;
+
+  [[nodiscard]] Parameter parameter() const { return {name, start, low, high}; }
+};
+
+/// Sets the members that there are values of, which come in the members' order.
+template <class Form, class Members>
+void set_members(Form& form, const Members& members, std::span<const double> values) {
+  for (std::size_t i = 0; i < std::min(std::size(members), values.size()); ++i) {
+    members[i].of(form) = values[i] * members[i].unit;
+  }
+}
 
 /// Residuals of all rows for the values of all parameters.
 using ResidualFunction = std::function<void(std::span<const double> values, std::span<double> residuals)>;
@@ -59,6 +83,19 @@ using Prediction = std::function<void(std::span<const double> values, const Corr
 /// What a correction is looked up by.
 using RowSizes = std::array<double, Correction::kMostAxes>;
 
+/// Predicts row by row: seconds_of(form, row) for the form of the values, which gets the correction where it can have
+/// one.
+template <class FormOf, class SecondsOf>
+[[nodiscard]] Prediction by_row(FormOf form_of, SecondsOf seconds_of) {
+  return [form_of = std::move(form_of), seconds_of = std::move(seconds_of)](
+             std::span<const double> values, const Correction& correction, std::span<const std::size_t> rows,
+             std::span<double> seconds) {
+    auto form = form_of(values);
+    if constexpr (requires { form.correction; }) form.correction = correction;
+    for (std::size_t i = 0; i < rows.size(); ++i) seconds[i] = seconds_of(form, rows[i]);
+  };
+}
+
 struct FitProblem {
   std::vector<Parameter> parameters;
   std::vector<std::vector<double>> starts;  ///< beside the parameters' own; the best end counts
@@ -74,6 +111,9 @@ struct FitProblem {
   int spread_starts = 0;              ///< further starts, spread over the bounds
   std::function<void()> before_step;  ///< of every search: may throw to end it; empty: none
 };
+
+/// The parameter of this name, which must be there.
+[[nodiscard]] Parameter& parameter(FitProblem& problem, std::string_view name);
 
 /// All rows of a problem.
 [[nodiscard]] std::vector<std::size_t> all_rows(const FitProblem& problem);

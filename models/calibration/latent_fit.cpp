@@ -1,7 +1,6 @@
 #include "models/calibration/latent_fit.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 
 #include <fmt/format.h>

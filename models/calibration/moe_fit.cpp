@@ -1,10 +1,10 @@
-#include "models/calibration/moe_fit.h"
-
+// Routed experts as a fit problem.
 #include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
+#include "models/calibration/operator_fits.h"
 #include "models/schema/units.h"
 
 namespace kvsim::models {
@@ -18,53 +18,37 @@ struct ExpertTile {
 constexpr std::array kExpertTiles{ExpertTile{16, 128, 0.2}, ExpertTile{32, 128, 0.3}, ExpertTile{64, 128, 0.5},
                                   ExpertTile{128, 128, 0.6}, ExpertTile{128, 256, 0.6}};
 
-struct ExpertValue {
-  enum : std::size_t {
-    kT0,
-    kExpert,
-    kDoubling,
-    kForeign,
-    kOverhead,
-    kQuantisation,
-    kPower,
-    kIo,
-    kBandwidth,
-    kL2,
-    kL2Share,
-    kL2Width,
-    kTile
-  };
-};
+constexpr FittedMember<MoeForm> kMoeMembers[] = {
+    {[](auto& f) -> double& { return f.t0_s; }, kMicrosecond, "t0 (us)", 20, 0, 200},
+    {[](auto& f) -> double& { return f.per_expert_s; }, kNanosecond, "per_expert (ns)", 10, 0, 500},
+    {[](auto& f) -> double& { return f.per_doubling_s; }, kMicrosecond, "per_doubling (us)", 1, 0, 50},
+    {[](auto& f) -> double& { return f.foreign_share; }, 1, "foreign_share", 0.5, 0, 1},
+    {[](auto& f) -> double& { return f.tile_overhead_k; }, 1, "tile_overhead_k", 200, 0, 5000},
+    {[](auto& f) -> double& { return f.wave_quantisation; }, 1, "wave_quantisation", 0.3, 0, 1},
+    {[](auto& f) -> double& { return f.blend_power; }, 1, "blend_power", 3, 1, 30},
+    {[](auto& f) -> double& { return f.io_efficiency; }, 1, "io_efficiency", 0.8, 0.05, 20},
+    {[](auto& f) -> double& { return f.stream.bandwidth_efficiency; }, 1, "bandwidth_efficiency", 0.85, 0.2, 0.97},
+    {[](auto& f) -> double& { return f.stream.l2_efficiency; }, 1, "l2_rate (of HBM's)", 2, 1, 10},
+    {[](auto& f) -> double& { return f.stream.l2_share; }, 1, "l2_share", 0.8, 0.2, 3},
+    {[](auto& f) -> double& { return f.stream.l2_width; }, 1, "l2_width", 0.2, 0.05, 1}};
 
 }  // namespace
 
 MoeForm moe_form(NumberFormat weights, std::span<const double> values) {
   MoeForm form;
   form.weights = weights;
-  form.t0_s = values[ExpertValue::kT0] * kMicrosecond;
-  form.per_expert_s = values[ExpertValue::kExpert] * kNanosecond;
-  form.per_doubling_s = values[ExpertValue::kDoubling] * kMicrosecond;
-  form.foreign_share = values[ExpertValue::kForeign];
-  form.tile_overhead_k = values[ExpertValue::kOverhead];
-  form.wave_quantisation = values[ExpertValue::kQuantisation];
-  form.blend_power = values[ExpertValue::kPower];
-  form.io_efficiency = values[ExpertValue::kIo];
-  form.stream = {values[ExpertValue::kBandwidth], rounded(values[ExpertValue::kBandwidth] * values[ExpertValue::kL2]),
-                 values[ExpertValue::kL2Share], values[ExpertValue::kL2Width]};
-  form.stream.l2_efficiency = std::max(form.stream.l2_efficiency, form.stream.bandwidth_efficiency);
+  set_members(form, kMoeMembers, values);
+  CachedStream& s = form.stream;
+  s.l2_efficiency = std::max(rounded(s.bandwidth_efficiency * s.l2_efficiency), s.bandwidth_efficiency);
   for (std::size_t i = 0; i < kExpertTiles.size(); ++i) {
-    form.tiles.push_back({kExpertTiles[i].rows, kExpertTiles[i].columns, values[ExpertValue::kTile + i]});
+    form.tiles.push_back({kExpertTiles[i].rows, kExpertTiles[i].columns, values[std::size(kMoeMembers) + i]});
   }
   return form;
 }
 
 FitProblem moe_problem(std::vector<MoeSample> rows, NumberFormat weights, const Machine& machine) {
   FitProblem problem;
-  problem.parameters = {
-      {"t0 (us)", 20, 0, 200},          {"per_expert (ns)", 10, 0, 500},   {"per_doubling (us)", 1, 0, 50},
-      {"foreign_share", 0.5, 0, 1},     {"tile_overhead_k", 200, 0, 5000}, {"wave_quantisation", 0.3, 0, 1},
-      {"blend_power", 3, 1, 30},        {"io_efficiency", 0.8, 0.05, 20},  {"bandwidth_efficiency", 0.85, 0.2, 0.97},
-      {"l2_rate (of HBM's)", 2, 1, 10}, {"l2_share", 0.8, 0.2, 3},         {"l2_width", 0.2, 0.05, 1}};
+  for (const auto& member : kMoeMembers) problem.parameters.push_back(member.parameter());
   for (const ExpertTile& tile : kExpertTiles) {
     problem.parameters.push_back(
         {fmt::format("efficiency of {:.0f} x {:.0f}", tile.rows, tile.columns), tile.start, 0.005, 1.0});
@@ -89,13 +73,11 @@ FitProblem moe_problem(std::vector<MoeSample> rows, NumberFormat weights, const 
     calls.push_back(std::move(call));
     warm.push_back(row.warm);
   }
-  problem.predict = [calls = std::move(calls), warm = std::move(warm), weights, machine](
-                        std::span<const double> values, const Correction& /*correction*/,
-                        std::span<const std::size_t> which, std::span<double> seconds) {
-    const MoeForm form = moe_form(weights, values);
-    for (std::size_t i = 0; i < which.size(); ++i)
-      seconds[i] = form.time(calls[which[i]], machine, warm[which[i]]).seconds;
-  };
+  problem.predict =
+      by_row([weights](std::span<const double> values) { return moe_form(weights, values); },
+             [calls = std::move(calls), warm = std::move(warm), machine](const MoeForm& form, std::size_t i) {
+               return form.time(calls[i], machine, warm[i]).seconds;
+             });
   return problem;
 }
 

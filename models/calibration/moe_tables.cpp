@@ -1,10 +1,10 @@
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "models/calibration/table_kind.h"
+#include "models/schema/text_number.h"
 #include "models/schema/units.h"
 
 namespace kvsim::models {
@@ -30,63 +30,43 @@ double power_of(std::string_view distribution) {
   constexpr std::string_view kPowerLaw = "power_law_";
   if (distribution == "balanced") return 0;
   if (distribution.substr(0, kPowerLaw.size()) != kPowerLaw) return -1;
-  const std::string_view text = distribution.substr(kPowerLaw.size());
-  double alpha = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), alpha);
+  const double alpha = schema::number_from<double>(distribution.substr(kPowerLaw.size())).value_or(-1);
   constexpr double kSteepest = 5;
-  const bool good = error == std::errc() && end == text.data() + text.size() && alpha > 0 && alpha != 1;
-  return good && alpha <= kSteepest ? alpha : -1;
+  return alpha > 0 && alpha != 1 && alpha <= kSteepest ? alpha : -1;
 }
 
 }  // namespace
 
 void add_moe(const TableRow& row, const Shard& /*shard*/, Readings& into) {
-  enum Column {
-    kGpu,
-    kFramework,
-    kVersion,
-    kKernel,
-    kFormat,
-    kTokens,
-    kHidden,
-    kIntermediate,
-    kTopK,
-    kExperts,
-    kTensor,
-    kExpert,
-    kDistribution,
-    kTime
-  };
-  const auto format = format_of(row.text(kFormat));
+  const auto format = format_of(row.text("dtype"));
   if (!format) {
     into.refused.push_back(
-        {row.origin(), fmt::format("weights in {}: profiles have bf16, fp8, fp8_block and nvfp4", row.text(kFormat))});
+        {row.origin(), fmt::format("weights in {}: profiles have bf16, fp8, fp8_block and nvfp4", row.text("dtype"))});
     return;
   }
-  const double alpha = power_of(row.text(kDistribution));
+  const double alpha = power_of(row.text("distribution"));
   if (alpha < 0) {
     into.refused.push_back({row.origin(), fmt::format("distribution {}: expected balanced or power_law_ALPHA, alpha "
                                                       "above 0, not 1 and at most 5",
-                                                      row.text(kDistribution))});
+                                                      row.text("distribution"))});
     return;
   }
   MoeSample sample;
-  sample.from = {std::string(row.text(kGpu)), std::string(row.text(kFramework)), std::string(row.text(kVersion)),
-                 row.origin()};
-  sample.kernel = row.text(kKernel);
+  sample.from = row.source();
+  sample.kernel = row.text("kernel");
   sample.weights = *format;
-  sample.layer = {row.number(kHidden),
-                  row.number(kIntermediate),
-                  row.number(kTopK),
-                  row.number(kExperts),
-                  row.number(kTensor),
-                  row.number(kExpert),
-                  gated(row.number(kHidden), row.number(kIntermediate), row.text(kVersion))};
-  sample.tokens = row.number(kTokens);
+  sample.layer = {row.number("hidden"),
+                  row.number("intermediate"),
+                  row.number("top_k"),
+                  row.number("experts"),
+                  row.number("moe_tp"),
+                  row.number("moe_ep"),
+                  gated(row.number("hidden"), row.number("intermediate"), row.text("version"))};
+  sample.tokens = row.number("m_tokens");
   sample.alpha = alpha;
-  sample.warm = row.text(kFramework) != "kvsim";  // kvsim-calibrate flushes L2 before each run, others do not
-  sample.seconds = row.number(kTime) * kMillisecond;
-  if (row.text(kVersion) == kFormerVersion && sample.layer.expert_parallel > 1) {
+  sample.warm = row.text("framework") != "kvsim";  // kvsim-calibrate flushes L2 before each run, others do not
+  sample.seconds = row.number("measured_ms") * kMillisecond;
+  if (row.text("version") == kFormerVersion && sample.layer.expert_parallel > 1) {
     into.refused.push_back({row.origin(), "how this version's benchmark routes to one of several GPUs is not known"});
     return;
   }

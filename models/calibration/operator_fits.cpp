@@ -1,36 +1,35 @@
 #include "models/calibration/operator_fits.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 
 #include "models/schema/units.h"
 
 namespace kvsim::models {
 namespace {
 
-struct DecodeValue {
-  enum : std::size_t {
-    kT0,
-    kDoubling,
-    kHead,
-    kCold,
-    kBandwidth,
-    kL2,
-    kL2Share,
-    kL2Width,
-    kSmBandwidth,
-    kEfficiency,
-    kWaves,
-    kUnit,
-    kLeastKeys,
-    kBlend,
-    kJoin,
-    kRegroup,
-    kRequestDoubling,  // and what follows: of latents alone
-    kToken
-  };
-};
+// `cold` is some round trips to HBM. Where few rows outgrow L2 a fit would spread what L2 saves over all sizes, and
+// make a multiple of that of it, which a serving step would then pay at any length.
+constexpr FittedMember<DecodeForm> kDecodeMembers[] = {
+    {[](auto& f) -> double& { return f.t0_s; }, kMicrosecond, "t0 (us)", 8, 0, 60},
+    {[](auto& f) -> double& { return f.per_doubling_s; }, kMicrosecond, "per_doubling (us)", 0.7, 0, 20},
+    {[](auto& f) -> double& { return f.per_head_s; }, kNanosecond, "per_head (ns)", 0.5, 0, 100},
+    {[](auto& f) -> double& { return f.cold_s; }, kMicrosecond, "cold (us)", 2, 0, 8},
+    {[](auto& f) -> double& { return f.stream.bandwidth_efficiency; }, 1, "bandwidth_efficiency", 0.9, 0.3, 1.05},
+    {[](auto& f) -> double& { return f.stream.l2_efficiency; }, 1, "l2_rate (of HBM's)", 2, 1, 30},
+    {[](auto& f) -> double& { return f.stream.l2_share; }, 1, "l2_share", 0.9, 0.3, 3},
+    {[](auto& f) -> double& { return f.stream.l2_width; }, 1, "l2_width", 0.1, 0.02, 3},
+    {[](auto& f) -> double& { return f.walk.sm_bandwidth; }, 1, "sm_bandwidth", 3, 1, 30},
+    {[](auto& f) -> double& { return f.walk.efficiency; }, 1, "walk_efficiency", 0.4, 0.02, 1},
+    {[](auto& f) -> double& { return f.walk.wave_quantisation; }, 1, "wave_quantisation", 0.6, 0, 1},
+    {[](auto& f) -> double& { return f.walk.unit_s; }, kMicrosecond, "unit (us)", 2, 0, 20},
+    {[](auto& f) -> double& { return f.walk.least_keys; }, 1, "least_keys", 200, 16, 4096},
+    {[](auto& f) -> double& { return f.walk.blend_power; }, 1, "walk_blend_power", 3, 1.2, 12},
+    {[](auto& f) -> double& { return f.walk.join_s; }, kNanosecond, "join (ns)", 30, 0, 200},
+    {[](auto& f) -> double& { return f.walk.regroup_s; }, kMicrosecond, "regroup (us)", 1, 0, 20},
+    // Latents alone have these two.
+    {[](auto& f) -> double& { return f.per_request_doubling_s; }, kMicrosecond, "per_request_doubling (us)", 2, 0, 20},
+    {[](auto& f) -> double& { return f.per_token_s; }, kNanosecond, "per_token (ns)", 10, 0, 300}};
+constexpr std::size_t kOfLatents = 2;
 
 constexpr double kUsualHeadDim = 128;
 
@@ -46,64 +45,30 @@ Correction by_head_dim(const Correction& grid) {
 DecodeForm decode_form(const DecodeKind& kind, std::span<const double> values) {
   DecodeForm form;
   form.kv = kind.kv;
-  form.t0_s = values[DecodeValue::kT0] * kMicrosecond;
-  form.per_doubling_s = values[DecodeValue::kDoubling] * kMicrosecond;
-  form.per_head_s = values[DecodeValue::kHead] * kNanosecond;
-  form.cold_s = values[DecodeValue::kCold] * kMicrosecond;
-  form.stream = {values[DecodeValue::kBandwidth], rounded(values[DecodeValue::kBandwidth] * values[DecodeValue::kL2]),
-                 values[DecodeValue::kL2Share], values[DecodeValue::kL2Width]};
-  form.stream.l2_efficiency =
-      std::max(form.stream.l2_efficiency, values[DecodeValue::kL2] > 0 ? values[DecodeValue::kBandwidth] : 0);
-  form.walk.sm_bandwidth = values[DecodeValue::kSmBandwidth];
-  form.walk.efficiency = values[DecodeValue::kEfficiency];
-  form.walk.wave_quantisation = values[DecodeValue::kWaves];
-  form.walk.unit_s = values[DecodeValue::kUnit] * kMicrosecond;
-  form.walk.least_keys = values[DecodeValue::kLeastKeys];
-  form.walk.blend_power = values[DecodeValue::kBlend];
-  form.walk.join_s = values[DecodeValue::kJoin] * kNanosecond;
-  form.walk.regroup_s = values[DecodeValue::kRegroup] * kMicrosecond;
-  if (kind.latent) {
-    form.per_request_doubling_s = values[DecodeValue::kRequestDoubling] * kMicrosecond;
-    form.per_token_s = values[DecodeValue::kToken] * kNanosecond;
-  }
+  set_members(form, kDecodeMembers, values);
+  CachedStream& s = form.stream;
+  const double l2_rate = s.l2_efficiency;
+  s.l2_efficiency = std::max(rounded(s.bandwidth_efficiency * l2_rate), l2_rate > 0 ? s.bandwidth_efficiency : 0);
   form.walk.splits_single_heads = kind.splits_single_heads;
   return form;
 }
 
 FitProblem decode_problem(std::vector<DecodeSample> rows, const DecodeKind& kind, const Machine& machine) {
   FitProblem problem;
-  // `cold` is some round trips to HBM. Where few rows outgrow L2 a fit would spread what L2 saves over all sizes, and
-  // make a multiple of that of it, which a serving step would then pay at any length.
-  problem.parameters = {{"t0 (us)", 8, 0, 60},
-                        {"per_doubling (us)", 0.7, 0, 20},
-                        {"per_head (ns)", 0.5, 0, 100},
-                        {"cold (us)", 2, 0, 8},
-                        {"bandwidth_efficiency", 0.9, 0.3, 1.05},
-                        {"l2_rate (of HBM's)", 2, 1, 30},
-                        {"l2_share", 0.9, 0.3, 3},
-                        {"l2_width", 0.1, 0.02, 3},
-                        {"sm_bandwidth", 3, 1, 30},
-                        {"walk_efficiency", 0.4, 0.02, 1},
-                        {"wave_quantisation", 0.6, 0, 1},
-                        {"unit (us)", 2, 0, 20},
-                        {"least_keys", 200, 16, 4096},
-                        {"walk_blend_power", 3, 1.2, 12},
-                        {"join (ns)", 30, 0, 200},
-                        {"regroup (us)", 1, 0, 20}};
+  for (const auto& member : kDecodeMembers) problem.parameters.push_back(member.parameter());
   if (kind.latent) {  // a block launches some ten kernels beside its linear layers
-    problem.parameters[DecodeValue::kT0] = {"t0 (us)", 40, 0, 300};
-    problem.parameters[DecodeValue::kHead] = {"per_head (ns)", 2, 0, 300};
-    problem.parameters[DecodeValue::kRegroup] = {"regroup (us)", 0, 0, 0};
-    problem.parameters[DecodeValue::kCold] = {"cold (us)", 0, 0, 0};  // it would make good what is none of L2
-    problem.parameters.push_back({"per_request_doubling (us)", 2, 0, 20});
-    problem.parameters.push_back({"per_token (ns)", 10, 0, 300});
+    parameter(problem, "t0 (us)") = {"t0 (us)", 40, 0, 300};
+    parameter(problem, "per_head (ns)") = {"per_head (ns)", 2, 0, 300};
+    parameter(problem, "regroup (us)") = {"regroup (us)", 0, 0, 0};
+    parameter(problem, "cold (us)") = {"cold (us)", 0, 0, 0};  // it would make good what is none of L2
+  } else {
+    problem.parameters.resize(problem.parameters.size() - kOfLatents);
   }
-  std::vector<double> start;
-  for (const Parameter& p : problem.parameters) start.push_back(p.start);
   for (const auto& [share, cold] : {std::pair{0.3, 0.1}, {0.3, 8.0}, {0.9, 0.1}, {1.7, 15.0}}) {
-    start[DecodeValue::kL2Share] = share;
-    start[DecodeValue::kCold] = kind.latent ? 0 : cold;
-    problem.starts.push_back(start);
+    std::vector<double>& start = problem.starts.emplace_back();
+    for (const Parameter& p : problem.parameters) {
+      start.push_back(p.name == "l2_share" ? share : p.name == "cold (us)" && !kind.latent ? cold : p.start);
+    }
   }
   problem.rising_axes = 1;  // more requests never take less
   problem.spread_starts = 8;
@@ -122,29 +87,16 @@ FitProblem decode_problem(std::vector<DecodeSample> rows, const DecodeKind& kind
                                problem.sizes);
     problem.sparse_grid = by_head_dim(problem.grid);
   }
-  problem.predict = [rows = std::move(rows), kind, machine](
-                        std::span<const double> values, const Correction& correction,
-                        std::span<const std::size_t> which, std::span<double> seconds) {
-    DecodeForm form = decode_form(kind, values);
-    form.correction = correction;
-    for (std::size_t i = 0; i < which.size(); ++i) {
-      const DecodeSample& row = rows[which[i]];
-      seconds[i] = form.time(call_of(row), machine, true).seconds + row.block.linear_s;
-    }
-  };
+  problem.predict = by_row([kind](std::span<const double> values) { return decode_form(kind, values); },
+                           [rows = std::move(rows), machine](const DecodeForm& form, std::size_t i) {
+                             return form.time(call_of(rows[i]), machine, true).seconds + rows[i].block.linear_s;
+                           });
   return problem;
 }
 
 DecodeCall call_of(const DecodeSample& row) {
-  DecodeCall call;
-  call.requests = row.requests;
-  call.heads = row.shape.heads;
-  call.kv_bytes = row.kv_bytes();
-  call.mean_kv = row.kv_length;
-  call.kv_heads = row.shape.kv_heads;
-  call.head_dim = row.shape.head_dim;
-  call.queries = row.queries;
-  return call;
+  return {row.requests,       row.shape.heads,    row.kv_bytes(), row.kv_length, 0,
+          row.shape.kv_heads, row.shape.head_dim, row.queries};
 }
 
 double uneven_share(const std::vector<SkewSample>& rows) {
@@ -186,41 +138,46 @@ FitProblem elementwise_problem(std::vector<ElementwiseSample> rows, const Machin
     problem.labels.push_back({{row.bytes / row.tokens, 0}, row.layer});
   }
   problem.spread_starts = 8;
-  problem.predict = [rows = std::move(rows), machine](std::span<const double> values, const Correction& /*none*/,
-                                                      std::span<const std::size_t> which, std::span<double> seconds) {
-    const ElementwiseForm form = elementwise_form(values);
-    for (std::size_t i = 0; i < which.size(); ++i) seconds[i] = form.seconds(rows[which[i]].bytes, machine);
-  };
+  problem.predict =
+      by_row(elementwise_form, [rows = std::move(rows), machine](const ElementwiseForm& form, std::size_t i) {
+        return form.seconds(rows[i].bytes, machine);
+      });
   return problem;
 }
 
 namespace {
 
-struct TiledValue {
-  enum : std::size_t {
-    kT0,
-    kEfficiency,
-    kOverhead,
-    kLongest,
-    kWaves,
-    kBlend,
-    kIo,
-    kEmpty,
-    kDecodeOverhead,
-    kBandwidth,
-    kL2Share,
-    kL2Width,
-    kL2Efficiency,
-    kHeadDimPower,
-    kTile,
-    kDoubling,
-    kWrite,
-    kDroop,
-    kToken,  // of latents alone
-    kWriteBlock,
-    kUnevenGroup
-  };
+/// `start` to `high` are of launches without decoding requests.
+struct TiledMember : FittedMember<TiledForm> {
+  struct {
+    double start, low, high;
+  } mixed;
 };
+constexpr TiledMember kTiledMembers[] = {
+    {{[](auto& f) -> double& { return f.t0_s; }, kMicrosecond, "t0 (us)", 9, 0, 60}, {5, 0, 40}},
+    {{[](auto& f) -> double& { return f.efficiency; }, 1, "efficiency", 0.65, 0.1, 1.05}, {0.6, 0.1, 1}},
+    {{[](auto& f) -> double& { return f.overhead_tokens; }, 1, "overhead_tokens", 50, 0, 2000}, {190, 0, 2000}},
+    {{[](auto& f) -> double& { return f.longest_factor; }, 1, "longest_factor", 1, 0.2, 5}, {1, 0.2, 2}},
+    {{[](auto& f) -> double& { return f.wave_quantisation; }, 1, "wave_quantisation", 0.5, 0, 1}, {0.8, 0, 1}},
+    {{[](auto& f) -> double& { return f.blend_power; }, 1, "blend_power", 2, 1, 30}, {6, 1.2, 20}},
+    {{[](auto& f) -> double& { return f.io_efficiency; }, 1, "io_efficiency", 0.8, 0.2, 10}, {0.85, 0.3, 1.0}},
+    {{[](auto& f) -> double& { return f.empty_tile_s; }, kNanosecond, "empty_tile (ns)", 0, 0, 0}, {1.6, 0, 5}},
+    {{[](auto& f) -> double& { return f.decode_overhead_tokens; }, 1, "decode_overhead_tokens", 0, 0, 0},
+     {0, -100, 300}},
+    {{[](auto& f) -> double& { return f.stream.bandwidth_efficiency; }, 1, "bandwidth_efficiency", 0.9, 0.9, 0.9},
+     {0.85, 0.4, 1.0}},
+    {{[](auto& f) -> double& { return f.stream.l2_share; }, 1, "l2_share", 1, 1, 1}, {0.8, 0.1, 3}},
+    {{[](auto& f) -> double& { return f.stream.l2_width; }, 1, "l2_width", 0.1, 0.1, 0.1}, {0.2, 0.02, 2}},
+    {{[](auto& f) -> double& { return f.stream.l2_efficiency; }, 1, "l2_efficiency", 1, 1, 1}, {8, 1, 50}},
+    {{[](auto& f) -> double& { return f.head_dim_power; }, 1, "head_dim_power", 0.3, 0, 2}, {0, 0, 0}},
+    {{[](auto& f) -> double& { return f.tile_s; }, kMicrosecond, "tile (us)", 1, 0, 30}, {0, 0, 0}},
+    {{[](auto& f) -> double& { return f.per_doubling_s; }, kMicrosecond, "per_doubling (us)", 0.5, 0, 10}, {0, 0, 0}},
+    {{[](auto& f) -> double& { return f.write_efficiency; }, 1, "write_efficiency", 0.2, 0.02, 10}, {0, 0, 0}},
+    {{[](auto& f) -> double& { return f.power_droop; }, 1, "power_droop", 0.02, 0, 0.3}, {0, 0, 0}},
+    {{[](auto& f) -> double& { return f.per_token_s; }, kNanosecond, "per_token (ns)", 0, 0, 0},
+     {0, 0, 0}},  // of latents alone
+    {{[](auto& f) -> double& { return f.write_block_s; }, kNanosecond, "write_block (ns)", 200, 0, 5000}, {0, 0, 0}},
+    {{[](auto& f) -> double& { return f.uneven_group_share; }, 1, "uneven_group_share", 0.03, 0, 0.5}, {0, 0, 0}}};
 
 std::string tiled_region(const TiledSample& row, bool mixed) {
   if (!mixed) {
@@ -236,29 +193,9 @@ TiledForm tiled_form(const TiledKind& kind, std::span<const double> values) {
   TiledForm form;
   form.kv = kind.kv;
   form.tile_rows = kind.tile_rows;
-  form.t0_s = values[TiledValue::kT0] * kMicrosecond;
-  form.efficiency = values[TiledValue::kEfficiency];
-  form.overhead_tokens = values[TiledValue::kOverhead];
-  form.longest_factor = values[TiledValue::kLongest];
-  form.wave_quantisation = values[TiledValue::kWaves];
-  form.blend_power = values[TiledValue::kBlend];
-  form.io_efficiency = values[TiledValue::kIo];
-  form.empty_tile_s = values[TiledValue::kEmpty] * kNanosecond;
-  form.decode_overhead_tokens = values[TiledValue::kDecodeOverhead];
-  form.stream.bandwidth_efficiency = values[TiledValue::kBandwidth];
-  form.head_dim_power = values[TiledValue::kHeadDimPower];
-  form.tile_s = values[TiledValue::kTile] * kMicrosecond;
-  form.per_doubling_s = values[TiledValue::kDoubling] * kMicrosecond;
-  form.write_efficiency = values[TiledValue::kWrite];
-  form.power_droop = values[TiledValue::kDroop];
-  form.per_token_s = values[TiledValue::kToken] * kNanosecond;
-  form.write_block_s = values[TiledValue::kWriteBlock] * kNanosecond;
-  form.uneven_group_share = values[TiledValue::kUnevenGroup];
   form.packs_groups = kind.packs_groups;
-  if (kind.mixed) {
-    form.stream = {values[TiledValue::kBandwidth], values[TiledValue::kL2Efficiency], values[TiledValue::kL2Share],
-                   values[TiledValue::kL2Width]};
-  }
+  set_members(form, kTiledMembers, values);
+  if (!kind.mixed) form.stream = {form.stream.bandwidth_efficiency};
   return form;
 }
 
@@ -273,61 +210,23 @@ double tiled_s(const TiledForm& form, const TiledSample& row, const Machine& mac
 
 FitProblem tiled_problem(std::vector<TiledSample> rows, const TiledKind& kind, const Machine& machine) {
   FitProblem problem;
-  if (kind.mixed) {
-    problem.parameters = {{"t0 (us)", 5, 0, 40},
-                          {"efficiency", 0.6, 0.1, 1},
-                          {"overhead_tokens", 190, 0, 2000},
-                          {"longest_factor", 1, 0.2, 2},
-                          {"wave_quantisation", 0.8, 0, 1},
-                          {"blend_power", 6, 1.2, 20},
-                          {"io_efficiency", 0.85, 0.3, 1.0},
-                          {"empty_tile (ns)", 1.6, 0, 5},
-                          {"decode_overhead_tokens", 0, -100, 300},
-                          {"bandwidth_efficiency", 0.85, 0.4, 1.0},
-                          {"l2_share", 0.8, 0.1, 3},
-                          {"l2_width", 0.2, 0.02, 2},
-                          {"l2_efficiency", 8, 1, 50},
-                          {"head_dim_power", 0, 0, 0},
-                          {"tile (us)", 0, 0, 0},
-                          {"per_doubling (us)", 0, 0, 0},
-                          {"write_efficiency", 0, 0, 0},
-                          {"power_droop", 0, 0, 0},
-                          {"per_token (ns)", 0, 0, 0},
-                          {"write_block (ns)", 0, 0, 0},
-                          {"uneven_group_share", 0, 0, 0}};
-  } else {
-    const auto any = [&rows](const auto& holds) { return std::any_of(rows.begin(), rows.end(), holds); };
-    // Layer profiles time attention alone, other tables the writing of new keys and values too.
-    const bool written = any([](const TiledSample& row) { return !row.from.framework.empty(); });
-    const bool dims =
-        any([&rows](const TiledSample& row) { return row.shape.head_dim != rows.front().shape.head_dim; });
-    const bool uneven = any([](const TiledSample& row) { return row.shape.uneven_groups(); });
-    problem.parameters = {{"t0 (us)", 9, 0, 60},
-                          {"efficiency", 0.65, 0.1, 1.05},
-                          {"overhead_tokens", 50, 0, 2000},
-                          {"longest_factor", 1, 0.2, 5},
-                          {"wave_quantisation", 0.5, 0, 1},
-                          {"blend_power", 2, 1, 30},
-                          {"io_efficiency", 0.8, 0.2, 10},
-                          {"empty_tile (ns)", 0, 0, 0},
-                          {"decode_overhead_tokens", 0, 0, 0},
-                          {"bandwidth_efficiency", 0.9, 0.9, 0.9},
-                          {"l2_share", 1, 1, 1},
-                          {"l2_width", 0.1, 0.1, 0.1},
-                          {"l2_efficiency", 1, 1, 1},
-                          {"head_dim_power", dims ? 0.3 : 0, 0, dims ? 2.0 : 0},
-                          {"tile (us)", 1, 0, 30},
-                          {"per_doubling (us)", 0.5, 0, 10},
-                          {"write_efficiency", written ? 0.2 : 0, written ? 0.02 : 0, written ? 10.0 : 0},
-                          {"power_droop", 0.02, 0, 0.3},
-                          {"per_token (ns)", 0, 0, 0},
-                          {"write_block (ns)", written ? 200.0 : 0, 0, written ? 5000.0 : 0},
-                          {"uneven_group_share", uneven ? 0.03 : 0, 0, uneven ? 0.5 : 0}};
-    if (kind.latent) {
-      problem.parameters[TiledValue::kT0] = {"t0 (us)", 40, 0, 300};
-      problem.parameters[TiledValue::kToken] = {"per_token (ns)", 10, 0, 300};
-      problem.parameters[TiledValue::kWriteBlock] = {"write_block (ns)", 0, 0, 0};  // per_token is that too
-    }
+  for (const TiledMember& member : kTiledMembers) {
+    const auto& [start, low, high] = member.mixed;
+    problem.parameters.push_back(kind.mixed ? Parameter{member.name, start, low, high} : member.parameter());
+  }
+  const auto any = [&rows](const auto& holds) { return std::any_of(rows.begin(), rows.end(), holds); };
+  const auto leave_out = [&problem](const char* name) { parameter(problem, name) = {name, 0, 0, 0}; };
+  // Layer profiles time attention alone, other tables the writing of new keys and values too.
+  const bool written = any([](const TiledSample& row) { return !row.from.framework.empty(); });
+  if (!written) leave_out("write_efficiency");
+  if (!written || kind.latent) leave_out("write_block (ns)");  // per_token is that too
+  if (!any([&rows](const TiledSample& row) { return row.shape.head_dim != rows.front().shape.head_dim; })) {
+    leave_out("head_dim_power");
+  }
+  if (!any([](const TiledSample& row) { return row.shape.uneven_groups(); })) leave_out("uneven_group_share");
+  if (kind.latent) {
+    parameter(problem, "t0 (us)") = {"t0 (us)", 40, 0, 300};
+    parameter(problem, "per_token (ns)") = {"per_token (ns)", 10, 0, 300};
   }
   for (const TiledSample& row : rows) {
     problem.measured.push_back(row.seconds);
@@ -346,16 +245,10 @@ FitProblem tiled_problem(std::vector<TiledSample> rows, const TiledKind& kind, c
   }
   problem.rising_axes = 1;  // more prompts never take less
   problem.spread_starts = 8;
-  problem.predict = [rows = std::move(rows), kind, machine](
-                        std::span<const double> values, const Correction& correction,
-                        std::span<const std::size_t> which, std::span<double> seconds) {
-    TiledForm form = tiled_form(kind, values);
-    form.correction = correction;
-    for (std::size_t i = 0; i < which.size(); ++i) {
-      const TiledSample& row = rows[which[i]];
-      seconds[i] = tiled_s(form, row, machine) + row.block.linear_s;
-    }
-  };
+  problem.predict = by_row([kind](std::span<const double> values) { return tiled_form(kind, values); },
+                           [rows = std::move(rows), machine](const TiledForm& form, std::size_t i) {
+                             return tiled_s(form, rows[i], machine) + rows[i].block.linear_s;
+                           });
   return problem;
 }
 

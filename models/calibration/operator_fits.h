@@ -67,4 +67,10 @@ struct TiledKind {
 void fit_roofline(const Samples& samples, const Machine& machine, const std::string& reference,
                   const std::function<void()>& before_step, KernelProfile& profile);
 
+// Routed experts (moe_fit.cpp).
+
+/// Rows of one number format and one kernel, of benchmarks that repeat one layer.
+[[nodiscard]] FitProblem moe_problem(std::vector<MoeSample> rows, NumberFormat weights, const Machine& machine);
+[[nodiscard]] MoeForm moe_form(NumberFormat weights, std::span<const double> values);
+
 }  // namespace kvsim::models

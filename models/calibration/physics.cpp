@@ -1,16 +1,11 @@
 #include "models/calibration/physics.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <functional>
-#include <iterator>
 #include <limits>
 #include <map>
-#include <set>
 #include <tuple>
 
 #include "models/calibration/fit_problem.h"

@@ -176,14 +176,8 @@ void write_pass(Writer& w, const char* key, const std::optional<ElementwiseForm>
   w.source(4, form->source);
 }
 
-bool any_form(const FittedForms& f) {
-  return !f.linear.empty() || !f.decode_attention.empty() || !f.prefill_attention.empty() ||
-         !f.mixed_attention.empty() || !f.latent_decode_attention.empty() || !f.latent_prefill_attention.empty() ||
-         !f.moe.empty() || f.elementwise || f.top_k || f.quantise || f.dequantise;
-}
-
 void write_fitted(Writer& w, const FittedForms& f) {
-  if (!any_form(f)) return;
+  if (!f.any()) return;
   w.line(2, "fitted:");
   write_linear(w, f.linear);
   write_decode(w, "decode_attention", false, f.decode_attention);
@@ -251,7 +245,7 @@ void write_tables(Writer& w, const MeasuredTables& t) {
 }  // namespace
 
 bool has_profile(const KernelProfile& p) {
-  return any_form(p.fitted) || p.launch.graph_s.value > 0 || p.launch.kernel_s.value > 0 || p.interference.any();
+  return p.fitted.any() || p.launch.graph_s.value > 0 || p.launch.kernel_s.value > 0 || p.interference.any();
 }
 
 std::string profile_yaml(const KernelProfile& p) {

@@ -10,7 +10,6 @@
 #include "models/kernels/elementwise_kernels.h"
 #include "models/schema/error.h"
 #include "models/schema/units.h"
-#include "models/workload/csv_table.h"
 
 namespace kvsim::models {
 namespace {
@@ -20,87 +19,60 @@ namespace {
 /// Tables of the layers of one model.
 [[nodiscard]] std::span<const TableKind> layer_tables();
 
-}  // namespace
-
-namespace {
-
 constexpr std::string_view kExpectedTable = "a CSV table of measured kernel times";
 
 void add_linear(const TableRow& row, const Shard& /*shard*/, Readings& into) {
-  enum Column { kGpu, kFramework, kVersion, kFormat, kTokens, kN, kK, kTime };
-  const auto format = format_of(row.text(kFormat));
+  const auto format = format_of(row.text("dtype"));
   if (!format) {
     into.refused.push_back(
-        {row.origin(), fmt::format("weights in {}: profiles have bf16, fp8, fp8_block and nvfp4", row.text(kFormat))});
+        {row.origin(), fmt::format("weights in {}: profiles have bf16, fp8, fp8_block and nvfp4", row.text("dtype"))});
     return;
   }
   // aiconfigurator goes round six layers in one CUDA graph, or repeats one where the format has scales of blocks, that
   // of fp8 without a graph; kvsim-calibrate flushes L2 before each run.
   const bool blocks = *format == NumberFormat::fp8_block || *format == NumberFormat::nvfp4;
   LinearRun run;
-  if (row.text(kFramework) != "kvsim") run = {blocks ? 1.0 : 6.0, *format == NumberFormat::fp8_block};
-  into.samples.linear.push_back(
-      {{std::string(row.text(kGpu)), std::string(row.text(kFramework)), std::string(row.text(kVersion)), row.origin()},
-       *format,
-       row.number(kTokens),
-       row.number(kN),
-       row.number(kK),
-       row.number(kTime) * kMillisecond,
-       run});
+  if (row.text("framework") != "kvsim") run = {blocks ? 1.0 : 6.0, *format == NumberFormat::fp8_block};
+  into.samples.linear.push_back({row.source(), *format, row.number("m_tokens"), row.number("n"), row.number("k"),
+                                 row.number("measured_ms") * kMillisecond, run});
 }
-
-struct Attention {
-  enum Column { kGpu, kFramework, kVersion, kHeads, kKvHeads, kHeadDim, kFormat, kBatch, kLength, kTime };
-};
 
 template <class Sample>
 bool fill_attention(const TableRow& row, Readings& into, Sample& sample) {
-  const auto format = format_of(row.text(Attention::kFormat));
+  const auto format = format_of(row.text("kv_dtype"));
   if (!format || (*format != NumberFormat::bf16 && *format != NumberFormat::fp8)) {
-    into.refused.push_back(
-        {row.origin(), fmt::format("KV in {}: profiles have bf16 and fp8", row.text(Attention::kFormat))});
+    into.refused.push_back({row.origin(), fmt::format("KV in {}: profiles have bf16 and fp8", row.text("kv_dtype"))});
     return false;
   }
-  sample.from = {std::string(row.text(Attention::kGpu)), std::string(row.text(Attention::kFramework)),
-                 std::string(row.text(Attention::kVersion)), row.origin()};
+  sample.from = row.source();
   sample.kv = *format;
-  sample.shape = {row.number(Attention::kHeads), row.number(Attention::kKvHeads), row.number(Attention::kHeadDim)};
-  sample.seconds = row.number(Attention::kTime) * kMillisecond;
+  sample.shape = {row.number("num_heads"), row.number("num_kv_heads"), row.number("head_dim")};
+  sample.seconds = row.number("measured_ms") * kMillisecond;
   return true;
 }
 
 void add_decode(const TableRow& row, const Shard& /*shard*/, Readings& into) {
   DecodeSample sample;
   if (!fill_attention(row, into, sample)) return;
-  sample.requests = row.number(Attention::kBatch);
-  sample.kv_length = row.number(Attention::kLength);
-  sample.warm =
-      row.text(Attention::kFramework) != "kvsim";  // kvsim-calibrate flushes L2 before each run, others do not
+  sample.requests = row.number("batch");
+  sample.kv_length = row.number("kv_len");
+  sample.warm = row.text("framework") != "kvsim";  // kvsim-calibrate flushes L2 before each run, others do not
   into.samples.decode.push_back(std::move(sample));
 }
 
 void add_prefill(const TableRow& row, const Shard& /*shard*/, Readings& into) {
   TiledSample sample;
   if (!fill_attention(row, into, sample)) return;
-  sample.chunks = row.number(Attention::kBatch);
-  sample.tokens = row.number(Attention::kLength);
+  sample.chunks = row.number("batch");
+  sample.tokens = row.number("seq_len");
   into.samples.prefill.push_back(std::move(sample));
 }
 
 /// Columns of the two tables of collectives, in one order.
-struct Messages {
-  enum Column { kVersion, kDevice, kOperation, kKind, kGpus, kElements, kTime };
-};
-
 void add_collective(const TableRow& row, Collective operation, const char* library, Readings& into) {
   constexpr double kHalfBytes = 2;
-  into.samples.collectives.push_back(
-      {{std::string(row.text(Messages::kDevice)), {}, std::string(row.text(Messages::kVersion)), row.origin()},
-       operation,
-       library,
-       static_cast<int>(row.number(Messages::kGpus)),
-       row.number(Messages::kElements) * kHalfBytes,
-       row.number(Messages::kTime) * kMillisecond});
+  into.samples.collectives.push_back({row.source(), operation, library, static_cast<int>(row.number("num_gpus")),
+                                      row.number("message_size") * kHalfBytes, row.number("latency") * kMillisecond});
 }
 
 void add_nccl(const TableRow& row, const Shard& /*shard*/, Readings& into) {
@@ -110,17 +82,17 @@ void add_nccl(const TableRow& row, const Shard& /*shard*/, Readings& into) {
        {"reduce_scatter", Collective::reduce_scatter},
        {"alltoall", Collective::all_to_all},
        {"all_to_all", Collective::all_to_all}}};
-  if (row.text(Messages::kKind) != "half" && row.text(Messages::kKind) != "bfloat16") return;
+  if (row.text("nccl_dtype") != "half" && row.text("nccl_dtype") != "bfloat16") return;
   // The framework column of these tables names who collected them; the kernel is NCCL's under every framework.
   for (const auto& [name, operation] : kOperations) {
-    if (row.text(Messages::kOperation) == name) add_collective(row, operation, "nccl", into);
+    if (row.text("op_name") == name) add_collective(row, operation, "nccl", into);
   }
 }
 
 /// vLLM's own all-reduce. Rows of launches from Python are left out: short ones wait for the CPU, which a step of many
 /// kernels does not; long ones copy the message first, which step times count by themselves.
 void add_vllm(const TableRow& row, const Shard& /*shard*/, Readings& into) {
-  if (row.text(Messages::kOperation) == "all_reduce" && row.text(Messages::kKind) == "graph") {
+  if (row.text("op_name") == "all_reduce" && row.text("backend") == "graph") {
     add_collective(row, Collective::all_reduce, "vllm", into);
   }
 }
@@ -252,7 +224,8 @@ void read_samples(const std::string& path, const LlmSpec* model, bool required, 
   LineReader lines = LineReader::open(path, kExpectedTable);
   CsvTable table(lines, kind->columns);
   const schema::Origin file(path);
-  while (table.next()) kind->add(TableRow(table, file.at(lines.line_number(), 1)), {model, tensor_parallel}, into);
+  while (table.next())
+    kind->add(TableRow(table, kind->columns, file.at(lines.line_number(), 1)), {model, tensor_parallel}, into);
 }
 
 // Layer profiles of one model, as LLMServingSim publishes them: times in microseconds, bf16, of one GPU of a
@@ -264,20 +237,19 @@ void add_weights(const TableRow& row, const Shard& shard, std::string_view layer
                  Readings& into) {
   for (const LayerShape& shape : linear_shapes(*shard.model, shard.tensor_parallel)) {
     if (shape.layer != layer) continue;
-    into.samples.linear.push_back({{{}, {}, {}, row.origin()}, NumberFormat::bf16, tokens, shape.n, shape.k, seconds});
+    into.samples.linear.push_back({row.source(), NumberFormat::bf16, tokens, shape.n, shape.k, seconds});
     return;
   }
 }
 
 void add_dense(const TableRow& row, const Shard& shard, Readings& into) {
-  enum Column { kLayer, kTokens, kTime };
-  const std::string_view layer = row.text(kLayer);
-  const double tokens = row.number(kTokens);
-  const double seconds = row.number(kTime) * kMicrosecond;
+  const std::string_view layer = row.text("layer");
+  const double tokens = row.number("tokens");
+  const double seconds = row.number("time_us") * kMicrosecond;
   for (const ElementwiseKernel& kernel : elementwise_kernels(*shard.model, shard.tensor_parallel)) {
     if (kernel.name != layer) continue;
     into.samples.elementwise.push_back(
-        {{{}, {}, {}, row.origin()}, std::string(layer), tokens, kernel.bytes_per_token * tokens, seconds});
+        {row.source(), std::string(layer), tokens, kernel.bytes_per_token * tokens, seconds});
     return;
   }
   add_weights(row, shard, layer, tokens, seconds, into);
@@ -289,40 +261,35 @@ HeadShape heads_of(const Shard& shard) {
 }
 
 void add_attention(const TableRow& row, const Shard& shard, Readings& into) {
-  enum Column { kChunk, kBefore, kDecodes, kKv, kTime };
-  const double chunk = row.number(kChunk);
-  const double decodes = row.number(kDecodes);
-  const double seconds = row.number(kTime) * kMicrosecond;
-  const SampleSource from{{}, {}, {}, row.origin()};
+  const double chunk = row.number("prefill_chunk");
+  const double decodes = row.number("n_decode");
+  const double seconds = row.number("time_us") * kMicrosecond;
+  const SampleSource from = row.source();
   if (chunk <= 0) {
     into.samples.decode.push_back(
-        {from, NumberFormat::bf16, heads_of(shard), decodes, row.number(kKv), false, seconds});
+        {from, NumberFormat::bf16, heads_of(shard), decodes, row.number("kv_decode"), false, seconds});
     return;
   }
-  const TiledSample sample{from,    NumberFormat::bf16, heads_of(shard), 1, chunk, row.number(kBefore),
-                           decodes, row.number(kKv),    seconds};
+  const TiledSample sample{from,    NumberFormat::bf16,      heads_of(shard), 1, chunk, row.number("kv_prefill"),
+                           decodes, row.number("kv_decode"), seconds};
   if (decodes <= 0) into.samples.prefill.push_back(sample);
   into.samples.mixed.push_back(sample);
 }
 
 void add_per_sequence(const TableRow& row, const Shard& shard, Readings& into) {
-  enum Column { kLayer, kSequences, kTime };
-  const double sequences = row.number(kSequences);
-  const double seconds = row.number(kTime) * kMicrosecond;
-  if (row.text(kLayer) == "sampler") {
-    into.samples.sampler.push_back({{{}, {}, {}, row.origin()}, sequences, seconds});
+  const double sequences = row.number("sequences");
+  const double seconds = row.number("time_us") * kMicrosecond;
+  if (row.text("layer") == "sampler") {
+    into.samples.sampler.push_back({row.source(), sequences, seconds});
   } else {
-    add_weights(row, shard, row.text(kLayer), sequences, seconds, into);
+    add_weights(row, shard, row.text("layer"), sequences, seconds, into);
   }
 }
 
 void add_skew(const TableRow& row, const Shard& /*shard*/, Readings& into) {
-  enum Column { kRegime, kMean, kLongestSequence, kUneven };
-  if (row.text(kRegime) != "pure") return;  // the others are mixed batches, which cost what their tiles cost
-  into.samples.skew.push_back({{{}, {}, {}, row.origin()},
-                               row.number(kMean) * kMicrosecond,
-                               row.number(kLongestSequence) * kMicrosecond,
-                               row.number(kUneven) * kMicrosecond});
+  if (row.text("regime") != "pure") return;  // the others are mixed batches, which cost what their tiles cost
+  into.samples.skew.push_back({row.source(), row.number("t_mean_us") * kMicrosecond,
+                               row.number("t_max_us") * kMicrosecond, row.number("t_skew_us") * kMicrosecond});
 }
 
 constexpr std::array<std::string_view, 3> kDenseColumns{"layer", "tokens", "time_us"};

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "models/calibration/table_kind.h"
 #include "models/schema/object_schema.h"
 #include "models/schema/units.h"
 #include "models/schema/yaml.h"
-#include "models/workload/csv_table.h"
 
 namespace kvsim::models {
 namespace {
@@ -39,10 +39,7 @@ schema::ObjectSchema<ReplayRun> replay_schema() {
   count("lm_head_bytes", &R::lm_head_bytes, "of the LM head's");
   count("full_kv_bytes_per_request", &R::full_kv_bytes, "of all layers that were run");
   count("compressed_kv_bytes_per_request", &R::compressed_kv_bytes, "of all layers that were run");
-  const auto whole = [](auto& x) -> auto& {
-    return x;
-  };
-  s.object("slots", whole, slots, Presence::required, "buffers for full KV");
+  s.object("slots", slots, Presence::required, "buffers for full KV");
   s.check([](const R& r, const Reporter& report) {
     if (r.tensor_parallel != 1) report.fail("tensor_parallel", "the replay runs on one GPU, expected 1");
     if (r.layers > r.model_layers) report.fail("layers", "more than the model has (model_layers)");
@@ -56,18 +53,6 @@ schema::ObjectSchema<ReplayRun> replay_schema() {
   return s;
 }
 
-enum ReplayColumn {
-  kOfGpu,
-  kOfSchedule,
-  kOfRun,
-  kOfIteration,
-  kOfBegin,
-  kOfEnd,
-  kOfDrafting,
-  kOfVerifying,
-  kOfTokens,
-  kOfReloadBytes
-};
 constexpr std::array<std::string_view, 10> kReplayColumns{"gpu",           "schedule",    "run",      "iteration",
                                                           "begin_ms",      "end_ms",      "drafting", "verifying",
                                                           "linear_tokens", "reload_bytes"};
@@ -141,28 +126,27 @@ std::vector<ReplayRow> read_replay_rows(const std::string& path, const ReplayRun
   const auto per_run = static_cast<std::size_t>((run.draft_length + 1) * run.rounds);
   const RowChecks checks(run, per_run);
   std::vector<ReplayRow> rows;
-  const auto whole = [&table](std::size_t column) { return table.whole_number(table.field(column)); };
-  const auto time = [&table](std::size_t column) { return table.number(table.field(column)) * kMillisecond; };
   const auto check_length = [&](const schema::Origin& at) {
     if (rows.empty() || static_cast<std::size_t>(rows.back().iteration) + 1 == per_run) return;
     throw schema::InputError(at, fmt::format("{} run {} ends with iteration {}, expected {} iterations",
                                              rows.back().schedule, rows.back().run, rows.back().iteration, per_run));
   };
   while (table.next()) {
+    const TableRow of(table, kReplayColumns, file.at(lines.line_number(), 1));
     ReplayRow row;
-    row.origin = file.at(lines.line_number(), 1);
-    row.gpu = table.field(kOfGpu).text;
-    row.schedule = table.field(kOfSchedule).text;
-    row.run = whole(kOfRun);
-    row.iteration = whole(kOfIteration);
-    row.begin_s = time(kOfBegin);
-    row.end_s = time(kOfEnd);
-    row.drafting = whole(kOfDrafting);
-    row.verifying = whole(kOfVerifying);
-    const std::int64_t reload_bytes = whole(kOfReloadBytes);
+    row.origin = of.origin();
+    row.gpu = of.text("gpu");
+    row.schedule = of.text("schedule");
+    row.run = of.whole("run");
+    row.iteration = of.whole("iteration");
+    row.begin_s = of.number("begin_ms") * kMillisecond;
+    row.end_s = of.number("end_ms") * kMillisecond;
+    row.drafting = of.whole("drafting");
+    row.verifying = of.whole("verifying");
+    const std::int64_t reload_bytes = of.whole("reload_bytes");
     row.reloads = reload_bytes / run.full_kv_bytes;
     if (!rows.empty() && !RowChecks::same_run(rows.back(), row)) check_length(rows.back().origin);
-    const std::string wrong = checks.wrong(row, whole(kOfTokens), reload_bytes, rows);
+    const std::string wrong = checks.wrong(row, of.whole("linear_tokens"), reload_bytes, rows);
     if (!wrong.empty()) throw schema::InputError(row.origin, wrong);
     rows.push_back(std::move(row));
   }

@@ -38,13 +38,6 @@ bool is_of(const SampleSource& from, const std::string& gpu, const std::string& 
   return right_gpu && (from.framework.empty() || from.framework == framework);
 }
 
-template <class Sample>
-void copy_rows(const std::vector<Sample>& from, std::vector<Sample>& to, const std::string& gpu,
-               const std::string& framework, bool unnamed) {
-  std::copy_if(from.begin(), from.end(), std::back_inserter(to),
-               [&](const Sample& row) { return is_of(row.from, gpu, framework, unnamed); });
-}
-
 }  // namespace
 
 bool names_gpu(const std::string& text, const std::string& gpu) {
@@ -65,21 +58,13 @@ bool names_gpu(const std::string& text, const std::string& gpu) {
 
 Samples select(const Samples& all, const std::string& gpu, const std::string& framework, bool unnamed) {
   Samples s;
-  copy_rows(all.linear, s.linear, gpu, framework, unnamed);
-  copy_rows(all.decode, s.decode, gpu, framework, unnamed);
-  copy_rows(all.prefill, s.prefill, gpu, framework, unnamed);
-  copy_rows(all.mixed, s.mixed, gpu, framework, unnamed);
-  copy_rows(all.elementwise, s.elementwise, gpu, framework, unnamed);
-  copy_rows(all.sampler, s.sampler, gpu, framework, unnamed);
-  copy_rows(all.skew, s.skew, gpu, framework, unnamed);
-  copy_rows(all.moe, s.moe, gpu, framework, unnamed);
-  copy_rows(all.latent_decode, s.latent_decode, gpu, framework, unnamed);
-  copy_rows(all.latent_prefill, s.latent_prefill, gpu, framework, unnamed);
-  copy_rows(all.collectives, s.collectives, gpu, framework, unnamed);
-  copy_rows(all.variants, s.variants, gpu, framework, unnamed);
-  std::apply([&](auto... table) { (copy_rows(all.device.*table, s.device.*table, gpu, framework, unnamed), ...); },
-             kDeviceTables);
-  copy_rows(all.device.states, s.device.states, gpu, framework, unnamed);
+  const auto copy = [&](const auto& from, auto& to) {
+    std::copy_if(from.begin(), from.end(), std::back_inserter(to),
+                 [&](const auto& row) { return is_of(row.from, gpu, framework, unnamed); });
+  };
+  std::apply([&](auto... table) { (copy(all.*table, s.*table), ...); }, kKernelTables);
+  std::apply([&](auto... table) { (copy(all.device.*table, s.device.*table), ...); }, kDeviceTables);
+  copy(all.device.states, s.device.states);
   return s;
 }
 
@@ -91,14 +76,7 @@ std::vector<std::string> frameworks_of(const Samples& all, const std::string& gp
       if (of_gpu && !row.from.framework.empty()) names.insert(row.from.framework);
     }
   };
-  note(all.linear);
-  note(all.decode);
-  note(all.prefill);
-  note(all.mixed);
-  note(all.moe);
-  note(all.latent_decode);
-  note(all.latent_prefill);
-  note(all.variants);
+  std::apply([&](auto... table) { (note(all.*table), ...); }, kKernelTables);
   return {names.begin(), names.end()};
 }
 

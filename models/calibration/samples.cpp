@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 
-#include "models/schema/error.h"
+#include "models/schema/text_number.h"
 
 namespace kvsim::models {
 
@@ -39,11 +38,9 @@ LayerFolder layer_folder(std::string_view name) {
   LayerFolder result;
   const std::size_t shard = name.rfind(kShard);
   if (shard != std::string_view::npos) {
-    const std::string_view digits = name.substr(shard + kShard.size());
-    int gpus = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), gpus);
-    if (error == std::errc() && end == digits.data() + digits.size() && gpus >= 1) {
-      result.tensor_parallel = gpus;
+    const auto gpus = schema::number_from<int>(name.substr(shard + kShard.size()));
+    if (gpus && *gpus >= 1) {
+      result.tensor_parallel = *gpus;
       name = name.substr(0, shard);
     }
   }
@@ -69,9 +66,7 @@ std::vector<std::string> csv_files(const std::string& path) {
 }
 
 std::size_t count(const Samples& s) {
-  return s.linear.size() + s.decode.size() + s.prefill.size() + s.mixed.size() + s.elementwise.size() +
-         s.sampler.size() + s.moe.size() + s.latent_decode.size() + s.latent_prefill.size() + s.collectives.size() +
-         s.variants.size() +
+  return std::apply([&s](auto... table) { return ((s.*table).size() + ...); }, kKernelTables) - s.skew.size() +
          std::apply([&s](auto... table) { return ((s.device.*table).size() + ...); }, kDeviceTables);
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -162,6 +163,12 @@ struct Samples {
   std::vector<AttentionVariant> variants;
   DeviceSamples device;
 };
+
+/// All tables of rows with a source but for those of the device, for what is done to each.
+inline constexpr auto kKernelTables =
+    std::tuple(&Samples::linear, &Samples::decode, &Samples::prefill, &Samples::mixed, &Samples::elementwise,
+               &Samples::sampler, &Samples::skew, &Samples::moe, &Samples::latent_decode, &Samples::latent_prefill,
+               &Samples::collectives, &Samples::variants);
 
 /// Rows that something can be fitted to: skewed ones are compared with these.
 [[nodiscard]] std::size_t count(const Samples& s);

@@ -1,9 +1,11 @@
 // One kind of table of measured times: its columns and what a row of it becomes. Internal to the readers.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -12,16 +14,32 @@
 
 namespace kvsim::models {
 
-/// The current row of a table, its fields by the order of the kind's columns.
+/// The current row of a table. A column is named as its kind has it.
 class TableRow {
  public:
-  TableRow(const CsvTable& table, schema::Origin origin) : table_(table), origin_(std::move(origin)) {}
-  [[nodiscard]] std::string_view text(std::size_t column) const { return table_.field(column).text; }
-  [[nodiscard]] double number(std::size_t column) const { return table_.number(table_.field(column)); }
+  TableRow(const CsvTable& table, std::span<const std::string_view> columns, schema::Origin origin)
+      : table_(table), columns_(columns), origin_(std::move(origin)) {}
+  [[nodiscard]] std::string_view text(std::string_view column) const { return table_.field(at(column)).text; }
+  [[nodiscard]] double number(std::string_view column) const { return table_.number(table_.field(at(column))); }
+  [[nodiscard]] std::int64_t whole(std::string_view column) const {
+    return table_.whole_number(table_.field(at(column)));
+  }
   [[nodiscard]] const schema::Origin& origin() const { return origin_; }
+  /// The GPU, the framework and its version, as far as the kind has columns of them.
+  [[nodiscard]] SampleSource source() const {
+    const auto word = [this](std::string_view column) {
+      return at(column) < columns_.size() ? std::string(text(column)) : std::string();
+    };
+    return {word("gpu") + word("device"), word("framework"), word("version"), origin_};
+  }
 
  private:
+  [[nodiscard]] std::size_t at(std::string_view column) const {
+    return static_cast<std::size_t>(std::ranges::find(columns_, column) - columns_.begin());
+  }
+
   const CsvTable& table_;
+  std::span<const std::string_view> columns_;
   schema::Origin origin_;
 };
 

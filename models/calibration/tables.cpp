@@ -10,8 +10,6 @@
 #include <set>
 #include <tuple>
 
-#include "models/calibration/fit_problem.h"
-
 namespace kvsim::models {
 namespace {
 

@@ -73,9 +73,12 @@ std::optional<double> further_query_share(const std::vector<AttentionVariant>& r
 
 namespace {
 
-struct VerifyValue {
-  enum : std::size_t { kFurtherReading, kFurtherBlocks, kEfficiency, kRow, kBlend };
-};
+constexpr FittedMember<VerifyForm> kVerifyMembers[] = {
+    {[](auto& f) -> double& { return f.reading; }, 1, "reading beyond decode's", 0.1, 0, 63},
+    {[](auto& f) -> double& { return f.further_blocks; }, 1, "further_blocks", 0.1, 0, 1},
+    {[](auto& f) -> double& { return f.efficiency; }, 1, "efficiency", 0.4, 0.005, 1.05},
+    {[](auto& f) -> double& { return f.per_row_s; }, kNanosecond, "per_row (ns)", 0.2, 0, 100},
+    {[](auto& f) -> double& { return f.blend_power; }, 1, "blend_power", 4, 1.2, 12}};
 
 /// A row's call and what the decode form takes for one query token a request of it.
 struct VerifyRow {
@@ -90,22 +93,17 @@ std::pair<double, double> label_of(const HeadShape& shape) {
 
 }  // namespace
 
-std::vector<AttentionVariant> verify_rows(const std::vector<AttentionVariant>& rows, NumberFormat kv) {
-  std::vector<AttentionVariant> found;
-  std::copy_if(rows.begin(), rows.end(), std::back_inserter(found),
-               [kv](const AttentionVariant& row) { return row.query_tokens > 1 && row.decode.kv == kv; });
-  return found;
+std::vector<AttentionVariant> verify_rows(std::vector<AttentionVariant> rows, NumberFormat kv) {
+  std::erase_if(rows, [kv](const AttentionVariant& row) { return row.query_tokens <= 1 || row.decode.kv != kv; });
+  return rows;
 }
 
 VerifyForm verify_form(const VerifyKind& kind, std::span<const double> values) {
   VerifyForm form;
   form.kv = kind.kv;
   form.block_rows = kind.block_rows;
-  form.reading = rounded(1 + values[VerifyValue::kFurtherReading]);
-  form.further_blocks = values[VerifyValue::kFurtherBlocks];
-  form.efficiency = values[VerifyValue::kEfficiency];
-  form.per_row_s = values[VerifyValue::kRow] * kNanosecond;
-  form.blend_power = values[VerifyValue::kBlend];
+  set_members(form, kVerifyMembers, values);
+  form.reading = rounded(1 + form.reading);
   return form;
 }
 
@@ -113,11 +111,7 @@ FitProblem verify_problem(const std::vector<AttentionVariant>& rows, const Verif
                           const Machine& machine) {
   constexpr double kFew = 8;
   FitProblem problem;
-  problem.parameters = {{"reading beyond decode's", 0.1, 0, 63},
-                        {"further_blocks", 0.1, 0, 1},
-                        {"efficiency", 0.4, 0.005, 1.05},
-                        {"per_row (ns)", 0.2, 0, 100},
-                        {"blend_power", 4, 1.2, 12}};
+  for (const auto& member : kVerifyMembers) problem.parameters.push_back(member.parameter());
   problem.spread_starts = 8;
   std::vector<VerifyRow> calls;
   for (const AttentionVariant& row : rows) {
@@ -131,23 +125,15 @@ FitProblem verify_problem(const std::vector<AttentionVariant>& rows, const Verif
     problem.labels.push_back(
         {label_of(row.decode.shape), row.query_tokens <= kFew ? "2 to 8 query tokens" : "more than 8 query tokens"});
   }
-  problem.predict = [calls = std::move(calls), kind, machine](
-                        std::span<const double> values, const Correction& /*none*/, std::span<const std::size_t> which,
-                        std::span<double> seconds) {
-    const VerifyForm form = verify_form(kind, values);
-    for (std::size_t i = 0; i < which.size(); ++i) {
-      const VerifyRow& row = calls[which[i]];
-      seconds[i] = form.time(row.call, row.one_s, row.least_s, machine).seconds;
-    }
-  };
+  problem.predict = by_row([kind](std::span<const double> values) { return verify_form(kind, values); },
+                           [calls = std::move(calls), machine](const VerifyForm& form, std::size_t i) {
+                             const VerifyRow& row = calls[i];
+                             return form.time(row.call, row.one_s, row.least_s, machine).seconds;
+                           });
   return problem;
 }
 
 namespace {
-
-struct LowBitValue {
-  enum : std::size_t { kElement, kBlend };
-};
 
 /// Elements of keys and values that a row reads.
 double elements_of(const AttentionVariant& row) {
@@ -157,19 +143,19 @@ double elements_of(const AttentionVariant& row) {
 
 }  // namespace
 
-std::vector<AttentionVariant> low_bit_rows(const std::vector<AttentionVariant>& rows, bool keys_by_channel) {
-  std::vector<AttentionVariant> found;
-  std::copy_if(rows.begin(), rows.end(), std::back_inserter(found), [keys_by_channel](const AttentionVariant& row) {
-    return row.kv_bits < 16 && row.keys_by_channel == keys_by_channel;
+std::vector<AttentionVariant> low_bit_rows(std::vector<AttentionVariant> rows, bool keys_by_channel) {
+  std::erase_if(rows, [keys_by_channel](const AttentionVariant& row) {
+    return !(row.kv_bits < 16) || row.keys_by_channel != keys_by_channel;
   });
-  return found;
+  return rows;
 }
 
 LowBitAttention low_bit_attention(std::span<const double> values) {
   LowBitAttention found;
-  if (values[LowBitValue::kElement] <= 0) return found;
-  found.elements_per_s.value = rounded(1 / (values[LowBitValue::kElement] * kNanosecond));
-  found.blend_power = rounded(std::exp2(values[LowBitValue::kBlend]));
+  const double element_ns = values[0];
+  if (element_ns <= 0) return found;
+  found.elements_per_s.value = rounded(1 / (element_ns * kNanosecond));
+  found.blend_power = rounded(std::exp2(values[1]));
   return found;
 }
 
@@ -195,21 +181,17 @@ FitProblem low_bit_problem(const std::vector<AttentionVariant>& rows, const Deco
     problem.measured.push_back(row.seconds);
     problem.labels.push_back({label_of(row.decode.shape), fmt::format("{:.0f} bits", row.kv_bits)});
   }
-  problem.predict = [rows, form, machine, attention_bytes_per_s](
-                        std::span<const double> values, const Correction& /*none*/, std::span<const std::size_t> which,
-                        std::span<double> seconds) {
-    const LowBitAttention low = low_bit_attention(values);
-    for (std::size_t i = 0; i < which.size(); ++i) {
-      const AttentionVariant& row = rows[which[i]];
-      DecodeCall call = call_of(row.decode);
-      call.kv_bytes = row.bytes_read;
-      if (low.elements_per_s.value > 0) {
-        call.kv_bytes *=
-            low.time_factor(row.bytes_read / elements_of(row), attention_bytes_per_s, machine.multiprocessors);
-      }
-      seconds[i] = form.time(call, machine, false).seconds;
-    }
-  };
+  problem.predict = by_row(
+      low_bit_attention, [rows, form, machine, attention_bytes_per_s](const LowBitAttention& low, std::size_t i) {
+        const AttentionVariant& row = rows[i];
+        DecodeCall call = call_of(row.decode);
+        call.kv_bytes = row.bytes_read;
+        if (low.elements_per_s.value > 0) {
+          call.kv_bytes *=
+              low.time_factor(row.bytes_read / elements_of(row), attention_bytes_per_s, machine.multiprocessors);
+        }
+        return form.time(call, machine, false).seconds;
+      });
   return problem;
 }
 

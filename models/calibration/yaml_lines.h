@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "models/kernels/profile.h"
+#include "models/schema/member_value.h"
 #include "models/schema/units.h"
 
 namespace kvsim::models::lines {
@@ -32,22 +33,10 @@ inline std::string time(double seconds) {
   return fmt::format("{:.4g} ns", seconds * kNsPerSecond);
 }
 
+/// A figure that is set in a scenario counts as measured.
 inline std::string word(schema::SourceKind kind) {
-  switch (kind) {
-    case schema::SourceKind::datasheet:
-      return "datasheet";
-    case schema::SourceKind::publication:
-      return "publication";
-    case schema::SourceKind::measurement:
-      return "measurement";
-    case schema::SourceKind::derived:
-      return "derived";
-    case schema::SourceKind::assumption:
-      return "assumption";
-    case schema::SourceKind::scenario:
-      break;
-  }
-  return "measurement";
+  if (kind == schema::SourceKind::scenario) kind = schema::SourceKind::measurement;
+  return schema::detail::source_kind_spec().write(static_cast<std::int64_t>(kind)).text();
 }
 
 inline std::string quoted(const std::string& text) {

@@ -7,70 +7,56 @@
 #include <cmath>
 #include <set>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
 #include "catalogue_files.h"  // generated: models/*/catalogue/*.yaml
-#include "models/compression/compressor_spec.h"
-#include "models/drafting/drafter_spec.h"
-#include "models/engines/engine_spec.h"
-#include "models/hardware/gpu.h"
-#include "models/hardware/link_spec.h"
-#include "models/kernels/profile.h"
-#include "models/llm/llm_spec.h"
-#include "models/prefetch/prefetch_spec.h"
-#include "models/reuse/rag_task.h"
 #include "models/schema/error.h"
 #include "models/schema/not_modelled.h"
 #include "models/schema/overrides.h"
 #include "models/schema/spelling.h"
 #include "models/schema/yaml.h"
 #include "models/schemas.h"
-#include "models/workload/dataset.h"
 
 namespace kvsim::models {
 namespace {
 
-/// Calls `use` with the kind's schema.
-template <class Use>
-decltype(auto) with_schema(EntryKind kind, const Use& use) {
-  switch (kind) {
-    case EntryKind::gpu:
-      return use(gpu_schema());
-    case EntryKind::link:
-      return use(link_schema());
-    case EntryKind::model:
-      return use(llm_schema());
-    case EntryKind::compressor:
-      return use(compressor_schema());
-    case EntryKind::drafter:
-      return use(drafter_schema());
-    case EntryKind::profile:
-      return use(profile_schema());
-    case EntryKind::attention_profile:
-      return use(attention_profile_schema());
-    case EntryKind::dataset:
-      return use(dataset_schema());
-    case EntryKind::rag_task:
-      return use(rag_task_schema());
-    case EntryKind::engine:
-      return use(engine_schema());
-  }
-  throw std::logic_error("with_schema: no such kind");
+/// A kind of entry by its words and its field table.
+struct KindRow {
+  std::string_view singular, plural;
+  const schema::ObjectInfo& (*info)();
+  void (*check)(const schema::ConfigNode&, const schema::ParseContext&);  ///< parses and drops it
+};
+
+template <auto Table>
+constexpr KindRow row(std::string_view singular, std::string_view plural) {
+  return {singular, plural, []() -> const schema::ObjectInfo& { return Table().info(); },
+          [](const schema::ConfigNode& entry, const schema::ParseContext& context) {
+            static_cast<void>(Table().parse(entry, context));
+          }};
+}
+
+/// In the order of EntryKind.
+constexpr std::array<KindRow, all_entry_kinds.size()> kKinds{
+    {row<gpu_schema>("gpu", "gpus"), row<link_schema>("link", "links"), row<llm_schema>("model", "models"),
+     row<compressor_schema>("compressor", "compressors"), row<drafter_schema>("drafter", "drafters"),
+     row<profile_schema>("profile", "profiles"),
+     row<attention_profile_schema>("attention_profile", "attention_profiles"),
+     row<dataset_schema>("dataset", "datasets"), row<rag_task_schema>("rag_task", "rag_tasks"),
+     row<engine_schema>("engine", "engines")}};
+
+const KindRow& row_of(EntryKind kind) {
+  return kKinds.at(static_cast<std::size_t>(kind));
 }
 
 }  // namespace
 
 std::string_view singular(EntryKind kind) {
-  constexpr std::array<std::string_view, all_entry_kinds.size()> words{
-      "gpu", "link", "model", "compressor", "drafter", "profile", "attention_profile", "dataset", "rag_task", "engine"};
-  return words.at(static_cast<std::size_t>(kind));
+  return row_of(kind).singular;
 }
 
 std::string_view plural(EntryKind kind) {
-  constexpr std::array<std::string_view, all_entry_kinds.size()> words{
-      "gpus",     "links",     "models", "compressors", "drafters", "profiles", "attention_profiles",
-      "datasets", "rag_tasks", "engines"};
-  return words.at(static_cast<std::size_t>(kind));
+  return row_of(kind).plural;
 }
 
 EntryKind entry_kind(std::string_view word) {
@@ -81,12 +67,12 @@ EntryKind entry_kind(std::string_view word) {
 }
 
 const schema::ObjectInfo& entry_info(EntryKind kind) {
-  return with_schema(kind, [](const auto& schema) -> const schema::ObjectInfo& { return schema.info(); });
+  return row_of(kind).info();
 }
 
 void check_entry(EntryKind kind, const schema::ConfigNode& entry, const std::string& path,
                  const schema::ReferenceResolver* references) {
-  with_schema(kind, [&](const auto& schema) { static_cast<void>(schema.parse(entry, {path, references})); });
+  row_of(kind).check(entry, {path, references});
 }
 
 Catalogue Catalogue::built_in() {
@@ -281,26 +267,27 @@ std::optional<Catalogue::Contradiction> Catalogue::contradiction(const KernelPro
     return Contradiction{"measured_on", unknown_name(EntryKind::gpu, p.measured_on, keys_of(gpus->second))};
   }
   const GpuSpec known = gpu(p.measured_on);
+  const MeasuredMachine& m = *p.machine;
   const auto compare = [&](const char* key, double says, double is) -> std::optional<Contradiction> {
     constexpr double kSame = 0.05;
     if (std::abs(says - is) <= kSame * is) return std::nullopt;
     return Contradiction{std::string("machine.") + key,
                          fmt::format("{:.4g} for {}, whose catalogue entry has {:.4g}", says, p.measured_on, is)};
   };
-  if (auto c = compare("memory_bandwidth", p.machine->memory_bytes_per_s.value, known.memory_bytes_per_s.value))
-    return c;
-  if (auto c = compare("bf16_peak", p.machine->bf16_flops_per_s.value, known.bf16_flops_per_s.value)) return c;
-  if (auto c = compare("fp8_peak", p.machine->fp8_flops_per_s.value, known.fp8_flops_per_s.value)) return c;
-  if (auto c = compare("multiprocessors", p.machine->multiprocessors, known.multiprocessors.value)) return c;
-  if (auto c = compare("l2_cache", static_cast<double>(p.machine->l2_bytes), static_cast<double>(known.l2_bytes.value)))
-    return c;
-  if (!p.machine->architecture.empty() && p.machine->architecture != known.architecture) {
-    return Contradiction{"machine.architecture",
-                         fmt::format("{} for {}, whose catalogue entry has {}", p.machine->architecture, p.measured_on,
-                                     known.architecture)};
+  for (const auto& [key, says, is] :
+       {std::tuple{"memory_bandwidth", m.memory_bytes_per_s.value, known.memory_bytes_per_s.value},
+        {"bf16_peak", m.bf16_flops_per_s.value, known.bf16_flops_per_s.value},
+        {"fp8_peak", m.fp8_flops_per_s.value, known.fp8_flops_per_s.value},
+        {"multiprocessors", m.multiprocessors, known.multiprocessors.value},
+        {"l2_cache", static_cast<double>(m.l2_bytes), static_cast<double>(known.l2_bytes.value)}}) {
+    if (auto c = compare(key, says, is)) return c;
   }
-  if (p.machine->fp4_flops_per_s.value <= 0) return std::nullopt;  // profiles from before there were such kernels
-  return compare("fp4_peak", p.machine->fp4_flops_per_s.value, known.fp4_flops_per_s.value);
+  if (!m.architecture.empty() && m.architecture != known.architecture) {
+    return Contradiction{"machine.architecture", fmt::format("{} for {}, whose catalogue entry has {}", m.architecture,
+                                                             p.measured_on, known.architecture)};
+  }
+  if (m.fp4_flops_per_s.value <= 0) return std::nullopt;  // profiles from before there were such kernels
+  return compare("fp4_peak", m.fp4_flops_per_s.value, known.fp4_flops_per_s.value);
 }
 
 void Catalogue::check_measured_on(const std::string& name) const {

@@ -193,11 +193,8 @@ ObjectSchema<CompressorSpec> functional_schema() {
     const auto source = [task](auto& c) -> auto& {
       return c.functional[task].source;
     };
-    const auto whole = [](auto& x) -> auto& {
-      return x;
-    };
     const FunctionalTask& of = kFunctionalTasks[task];
-    s.object(of.key, whole, curve_schema(of.key, of.description, points, source, number().at_least(0).at_most(1)),
+    s.object(of.key, curve_schema(of.key, of.description, points, source, number().at_least(0).at_most(1)),
              Presence::optional, of.description);
     s.check(monotone(of.key, points, 1, "falls with keep_ratio: keeping more cannot be right less often"));
   }
@@ -210,8 +207,7 @@ ObjectSchema<CompressorSpec> compressor_fields() {
   defaults.attention_time_factor.value = 1;
   ObjectSchema<C> s("compressor", "A KV compressor: what it keeps, what it costs, how well drafts from it agree.",
                     defaults);
-  s.optional("name", &C::name, text(), "name in the catalogue");
-  s.required("description", &C::description, text().non_empty(), "one line for lists");
+  add_entry_fields(s);
   add_character(s);
   s.optional("bits_per_element", &C::bits_per_element, number().above(0).at_most(16), "width of a kept element");
   s.optional("group_size", &C::group_size, integer().non_negative(),
@@ -229,22 +225,19 @@ ObjectSchema<CompressorSpec> compressor_fields() {
              "full-KV bytes per second; left out: free");
   s.optional("attention_time_factor", &C::attention_time_factor, number().positive().usually(0.001, 1000),
              "time of attention over compressed KV over the time for as many bytes of whole KV");
-  const auto whole = [](auto& x) -> auto& {
-    return x;
-  };
-  s.object("step_kl", whole,
+  s.object("step_kl",
            curve_schema("step_kl", "KL divergence per decoding step between compressed and full KV, in nats",
                         &C::step_kl_nats, &C::step_kl_source, number().non_negative()),
            Presence::optional, "how far a step drifts from the full KV");
-  s.object("agreement", whole,
+  s.object("agreement",
            curve_schema("agreement", "probability that a drafted token is the full KV's", &C::agreement,
                         &C::agreement_source, number().above(0).at_most(1).because("it is a probability")),
            Presence::optional, "per-token agreement where published; otherwise exp(-step_kl)");
-  s.object("quality", whole,
+  s.object("quality",
            curve_schema("quality", "task score relative to the full KV", &C::quality, &C::quality_source,
                         number().at_least(0).at_most(1)),
            Presence::optional, "task score without verification");
-  s.object("functional", whole, functional_schema(), Presence::optional,
+  s.object("functional", functional_schema(), Presence::optional,
            "share of answers that are right as a whole, without verification");
   s.check(check_kind);
   s.check(check_reads_only);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/acceptance/acceptance.h"
-#include "models/llm/llm_spec.h"
 #include "models/schemas.h"
 
 namespace kvsim::models {
@@ -53,8 +51,7 @@ void check_sharing(const D& drafter, const Reporter& report) {
 ObjectSchema<D> drafter_fields() {
   ObjectSchema<D> s("drafter",
                     "What proposes tokens for a target model to check: its passes, its memory, how many hold.");
-  s.optional("name", &D::name, text(), "name in the catalogue");
-  s.required("description", &D::description, text().non_empty(), "one line for lists");
+  add_entry_fields(s);
   s.required("kind", &D::kind,
              choice<DrafterKind>({{"head", DrafterKind::head, "a few layers on the target's hidden states (EAGLE)"},
                                   {"module", DrafterKind::module, "a layer trained with the target (MTP)"},
@@ -67,11 +64,7 @@ ObjectSchema<D> drafter_fields() {
   s.optional(
       "block", &D::block, boolean(),
       "all tokens of a draft come from one pass, which computes a query token for each; false: from a pass each");
-  const auto whole = [](auto& x) -> auto& {
-    return x;
-  };
-  s.object("acceptance", whole, sourced_acceptance(), Presence::required,
-           "how many tokens of a draft the target accepts");
+  s.object("acceptance", sourced_acceptance(), Presence::required, "how many tokens of a draft the target accepts");
   s.list("targets", &D::targets, text().non_empty(), Presence::optional,
          "catalogue names of the models it was trained for or measured with; none: any of its vocabulary");
   s.required("draft_length", &D::draft_length, integer().at_least(1).usually(1, 4096),

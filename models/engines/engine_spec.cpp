@@ -35,8 +35,7 @@ namespace {
 
 ObjectSchema<EngineSpec> engine_fields() {
   ObjectSchema<EngineSpec> s("engine", "A serving engine: what its scheduler does where nobody tells it otherwise.");
-  s.optional("name", &EngineSpec::name, text(), "name in the catalogue");
-  s.required("description", &EngineSpec::description, text().non_empty(), "one line for lists");
+  add_entry_fields(s);
   s.required("max_batched_tokens", &EngineSpec::max_batched_tokens, integer().at_least(1).at_most(1e8),
              "tokens of one iteration; prefill_first: of one that computes prompts");
   s.optional("max_requests", &EngineSpec::max_requests, integer().non_negative().at_most(1e6),

@@ -47,15 +47,19 @@ std::vector<const CollectiveTable*> tables_of(const LinkSpec& link, Collective o
   return found;
 }
 
+/// Ascending; of points of equally many bytes one.
+void sort_by_bytes(std::vector<CollectivePoint>& points) {
+  std::ranges::sort(points, {}, &CollectivePoint::bytes);
+  const auto repeated = std::ranges::unique(points, {}, &CollectivePoint::bytes);
+  points.erase(repeated.begin(), repeated.end());
+}
+
 /// Two group sizes carried to a third one, linear in its logarithm. A larger group is never faster than both.
 std::vector<CollectivePoint> carried(const CollectiveTable& few, const CollectiveTable& many, double gpus) {
   const double share = std::log(gpus / few.gpus) / std::log(static_cast<double>(many.gpus) / few.gpus);
   std::vector<CollectivePoint> points = few.points;
   points.insert(points.end(), many.points.begin(), many.points.end());
-  std::sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
-  points.erase(
-      std::unique(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.bytes == b.bytes; }),
-      points.end());
+  sort_by_bytes(points);
   double before = 0;
   for (CollectivePoint& p : points) {
     const double a = at(few.points, p.bytes), b = at(many.points, p.bytes);
@@ -118,10 +122,7 @@ CollectiveTimes::CollectiveTimes(const Interconnect& links, Collective operation
   const double share_between = to_all ? 1 : 1 / static_cast<double>(of_node);
   for (const CollectivePoint& p : within.curve_) curve_.push_back({p.bytes / share_within, 0});
   for (const CollectivePoint& p : between.curve_) curve_.push_back({p.bytes / share_between, 0});
-  std::sort(curve_.begin(), curve_.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
-  curve_.erase(
-      std::unique(curve_.begin(), curve_.end(), [](const auto& a, const auto& b) { return a.bytes == b.bytes; }),
-      curve_.end());
+  sort_by_bytes(curve_);
   for (CollectivePoint& p : curve_) {
     p.seconds = within.seconds(p.bytes * share_within) + between.seconds(p.bytes * share_between);
   }

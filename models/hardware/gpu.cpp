@@ -25,8 +25,7 @@ namespace {
 schema::ObjectSchema<GpuSpec> make_gpu_schema() {
   using namespace schema;
   ObjectSchema<GpuSpec> s("gpu", "One GPU as its datasheet has it.");
-  s.optional("name", &GpuSpec::name, text(), "name in the catalogue");
-  s.required("description", &GpuSpec::description, text().non_empty(), "one line for lists");
+  add_entry_fields(s);
   s.required("memory", &GpuSpec::memory_bytes, bytes().positive().usually(1e9, 1e13),
              "HBM (or GDDR) capacity of one GPU");
   s.required("memory_bandwidth", &GpuSpec::memory_bytes_per_s, peak_bandwidth().positive(), "peak memory bandwidth");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <tuple>
 
@@ -11,17 +12,8 @@
 namespace kvsim::models {
 
 const char* word(Collective operation) {
-  switch (operation) {
-    case Collective::all_gather:
-      return "all_gather";
-    case Collective::reduce_scatter:
-      return "reduce_scatter";
-    case Collective::all_to_all:
-      return "all_to_all";
-    case Collective::all_reduce:
-      break;
-  }
-  return "all_reduce";
+  constexpr std::array kWords{"all_reduce", "all_gather", "reduce_scatter", "all_to_all"};
+  return kWords.at(static_cast<std::size_t>(operation));
 }
 
 double gather_s(double read_bytes_per_s, const GatherMethod& method, double rows, double row_bytes) {
@@ -152,8 +144,7 @@ ScalarSpec link_rate() {
 
 ObjectSchema<LinkSpec> make_link_schema() {
   ObjectSchema<LinkSpec> s("link", "A link or a storage device: what moves bytes between memories.");
-  s.optional("name", &LinkSpec::name, text(), "name in the catalogue");
-  s.required("description", &LinkSpec::description, text().non_empty(), "one line for lists");
+  add_entry_fields(s);
   s.required("kind", &LinkSpec::kind,
              choice<LinkKind>({{"host", LinkKind::host, "between a GPU and host memory"},
                                {"peer", LinkKind::peer, "between GPUs of one machine"},

@@ -4,7 +4,6 @@
 #include <array>
 #include <initializer_list>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "models/schema/object_schema.h"

@@ -166,9 +166,7 @@ ObjectSchema<LinearForm> linear_form_schema() {
            "what the rows that were fitted hold and steps do not");
   s.list("tiles", &F::tiles, gemm_tile_schema(), Presence::required, "tiles that the library chooses among",
          {.at_least = 1});
-  s.optional("valid_to", &F::valid_to, number().non_negative(), "most tokens that were fitted; 0: not stated");
-  s.object("error", &F::error, form_error_schema(), Presence::optional, "how far it is off; left out: not known");
-  add_source_fields(s, &F::source, Presence::optional);
+  add_fit_fields(s, "most tokens that were fitted; 0: not stated");
   return s;
 }
 
@@ -203,9 +201,7 @@ ObjectSchema<DecodeForm> decode_form_schema(const char* name, const char* descri
     s.optional("hits_in_serving", &F::hits_in_serving, boolean(),
                "measured with other layers' kernels in between: L2 helps as much in serving steps");
   }
-  s.optional("valid_to", &F::valid_to, number().non_negative(), "most bytes of KV in a call that were fitted");
-  s.object("error", &F::error, form_error_schema(), Presence::optional, "how far it is off; left out: not known");
-  add_source_fields(s, &F::source, Presence::optional);
+  add_fit_fields(s, "most bytes of KV in a call that were fitted");
   return s;
 }
 
@@ -223,9 +219,7 @@ ObjectSchema<VerifyForm> verify_form_schema() {
   s.optional("per_row", &F::per_row_s, fixed_kernel_time(), "more per query token beyond the first and query head");
   s.optional("blend_power", &F::blend_power, number().at_least(1).at_most(64),
              "how sharply the slower of reading and arithmetic decides");
-  s.optional("valid_to", &F::valid_to, number().non_negative(), "most query tokens that were fitted; 0: not stated");
-  s.object("error", &F::error, form_error_schema(), Presence::optional, "how far it is off; left out: not known");
-  add_source_fields(s, &F::source, Presence::optional);
+  add_fit_fields(s, "most query tokens that were fitted; 0: not stated");
   return s;
 }
 
@@ -275,9 +269,7 @@ ObjectSchema<TiledForm> tiled_schema(const char* name, const char* description, 
                "added to overhead_tokens for a decoding request's tile; may be negative");
     s.object("stream", &F::stream, stream_schema(), Presence::optional, "KV of decoding requests in the launch");
   }
-  s.optional("valid_to", &F::valid_to, number().non_negative(), "longest KV that was fitted, tokens");
-  s.object("error", &F::error, form_error_schema(), Presence::optional, "how far it is off; left out: not known");
-  add_source_fields(s, &F::source, Presence::optional);
+  add_fit_fields(s, "longest KV that was fitted, tokens");
   s.check([](const F& f, const Reporter& report) {
     if (f.overhead_tokens + f.decode_overhead_tokens < 0) {
       report.fail("decode_overhead_tokens", "takes more away than overhead_tokens: a tile would end before it began");
@@ -330,13 +322,6 @@ void once_per_format(const std::vector<Form>& forms, NumberFormat Form::*format,
 ScalarSpec number_format() {
   return choice<NumberFormat>(
       {{"bf16", NumberFormat::bf16, "16-bit floating point"}, {"fp8", NumberFormat::fp8, "8-bit floating point"}});
-}
-
-ScalarSpec weight_number_format() {
-  return choice<NumberFormat>({{"bf16", NumberFormat::bf16, "16-bit floating point"},
-                               {"fp8", NumberFormat::fp8, "8-bit floating point, a scale for each matrix"},
-                               {"fp8_block", NumberFormat::fp8_block, "8-bit, a scale for each block of 128 x 128"},
-                               {"nvfp4", NumberFormat::nvfp4, "4-bit, a scale for each 16 numbers"}});
 }
 
 ObjectSchema<FittedForms> fitted_forms_schema() {

@@ -22,9 +22,17 @@ schema::ScalarSpec fixed_kernel_time();
 schema::ScalarSpec kernel_efficiency();
 /// Of the peak memory bandwidth, of what mostly hits a cache; 0: none.
 schema::ScalarSpec cached_efficiency();
-/// A word for the number format of a KV cache, and of weights.
+/// A word for the number format of a KV cache.
 schema::ScalarSpec number_format();
-schema::ScalarSpec weight_number_format();
+
+/// The keys of every fit: how far its rows go, how far it is off and where it comes from.
+template <class Form>
+void add_fit_fields(schema::ObjectSchema<Form>& s, const char* valid_to) {
+  using schema::Presence;
+  s.optional("valid_to", &Form::valid_to, schema::number().non_negative(), valid_to);
+  s.object("error", &Form::error, form_error_schema(), Presence::optional, "how far it is off; left out: not known");
+  add_source_fields(s, &Form::source, Presence::optional);
+}
 
 /// Fails the report where a table beats the machine it was measured on by more than 5 %, or needs a form that is not
 /// there.

@@ -1,9 +1,7 @@
 #include "models/kernels/moe_form.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdint>
 #include <limits>
 #include <numeric>
 

@@ -23,9 +23,7 @@ schema::ObjectSchema<MoeForm> moe_form_schema() {
   s.object("stream", &F::stream, stream_schema(), Presence::required, "reading the weights");
   s.list("tiles", &F::tiles, gemm_tile_schema(), Presence::required, "tiles that the library chooses among",
          {.at_least = 1});
-  s.optional("valid_to", &F::valid_to, number().non_negative(), "most tokens that were fitted; 0: not stated");
-  s.object("error", &F::error, form_error_schema(), Presence::optional, "how far it is off; left out: not known");
-  add_source_fields(s, &F::source, Presence::optional);
+  add_fit_fields(s, "most tokens that were fitted; 0: not stated");
   return s;
 }
 

@@ -1,6 +1,5 @@
 #include "models/kernels/profile.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace kvsim::models {

@@ -103,6 +103,13 @@ struct FittedForms {
   std::optional<TopKForm> top_k;
   std::optional<ElementwiseForm> quantise;    ///< KV to few bits
   std::optional<ElementwiseForm> dequantise;  ///< and back, outside attention
+
+  /// There is a form; one of several query tokens alone says nothing.
+  [[nodiscard]] bool any() const {
+    return !linear.empty() || !decode_attention.empty() || !prefill_attention.empty() || !mixed_attention.empty() ||
+           !latent_decode_attention.empty() || !latent_prefill_attention.empty() || !moe.empty() || elementwise ||
+           top_k || quantise || dequantise;
+  }
 };
 
 /// A launch of an attention kernel.

@@ -3,7 +3,6 @@
 
 #include "models/kernels/fitted_schema.h"
 #include "models/kernels/profile.h"
-#include "models/schema/units.h"
 #include "models/schemas.h"
 
 namespace kvsim::models {
@@ -212,14 +211,10 @@ ObjectSchema<MeasuredMachine> measured_machine_schema() {
 ObjectSchema<KernelProfile> profile_fields() {
   using P = KernelProfile;
   ObjectSchema<P> s("profile", "What real kernels reach of a GPU's peaks: t = t0 + max(bytes, FLOPs at their rates).");
-  s.optional("name", &P::name, text(), "name in the catalogue");
-  s.required("description", &P::description, text().non_empty(), "one line for lists");
+  add_entry_fields(s);
   s.required("measured_on", &P::measured_on, text().non_empty(), "the GPU behind the figures; none: not measured");
-  const auto whole = [](auto& x) -> auto& {
-    return x;
-  };
-  s.object("linear", whole, linear_schema(), Presence::required, "linear layers");
-  s.object("attention", whole, attention_schema(), Presence::required, "attention");
+  s.object("linear", linear_schema(), Presence::required, "linear layers");
+  s.object("attention", attention_schema(), Presence::required, "attention");
   s.object("machine", &P::machine, measured_machine_schema(), Presence::optional,
            "datasheet of measured_on; needed with fitted forms and tables");
   s.object("fitted", &P::fitted, fitted_forms_schema(), Presence::optional, "forms fitted to measured kernels");

@@ -1,7 +1,5 @@
 #include "models/kernels/step_account.h"
 
-#include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 

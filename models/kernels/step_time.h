@@ -2,7 +2,6 @@
 // operator.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -169,39 +169,36 @@ void check_correction(const Correction& c, const std::string& key, const Machine
 
 void check_corrections(const FittedForms& forms, const Machine& peak, const Reporter& report) {
   using Sizes = std::array<double, Correction::kMostAxes>;
-  for (std::size_t i = 0; i < forms.linear.size(); ++i) {
-    const LinearForm& f = forms.linear[i];
-    check_correction(f.correction, fmt::format("fitted.linear.{}", i), peak, report, [&](const Sizes& at) {
-      const auto [m, n, k, unused] = at;
-      return Implied{f.time(m, n, k, peak).seconds, n * k * bytes_per_element(f.weights), 2 * m * n * k,
-                     peak.flops_per_s(f.weights)};
-    });
-  }
-  for (std::size_t i = 0; i < forms.decode_attention.size(); ++i) {
-    const DecodeForm& f = forms.decode_attention[i];
-    check_correction(f.correction, fmt::format("fitted.decode_attention.{}", i), peak, report, [&](const Sizes& at) {
-      const auto [walks, length, head_dim, group] = at;
-      DecodeCall call;
-      call.requests = walks;
-      call.heads = group;
-      call.head_dim = head_dim;
-      call.mean_kv = length;
-      call.kv_bytes = 2 * walks * length * head_dim * bytes_per_element(f.kv);
-      return Implied{f.time(call, peak, false).seconds, std::max(0.0, call.kv_bytes - peak.l2_bytes), 0, 1};
-    });
-  }
-  for (std::size_t i = 0; i < forms.prefill_attention.size(); ++i) {
-    const TiledForm& f = forms.prefill_attention[i];
-    check_correction(f.correction, fmt::format("fitted.prefill_attention.{}", i), peak, report, [&](const Sizes& at) {
-      const auto [heads, length, head_dim, group] = at;
-      const HeadShape shape{group, 1, head_dim};
-      const double prompts = heads / group;
-      TiledCall call;
-      f.add_chunk(call, length, 0, shape, prompts);
-      const double flops = 4 * heads * head_dim * length * (length + 1) / 2;
-      return Implied{f.time(call, shape, peak).seconds, 0, flops, peak.flops_per_s(f.kv)};
-    });
-  }
+  const auto check_each = [&](const auto& of_kind, const char* name, const auto& implied) {
+    for (std::size_t i = 0; i < of_kind.size(); ++i) {
+      check_correction(of_kind[i].correction, fmt::format("fitted.{}.{}", name, i), peak, report,
+                       [&](const Sizes& at) { return implied(of_kind[i], at); });
+    }
+  };
+  check_each(forms.linear, "linear", [&](const LinearForm& f, const Sizes& at) {
+    const auto [m, n, k, unused] = at;
+    return Implied{f.time(m, n, k, peak).seconds, n * k * bytes_per_element(f.weights), 2 * m * n * k,
+                   peak.flops_per_s(f.weights)};
+  });
+  check_each(forms.decode_attention, "decode_attention", [&](const DecodeForm& f, const Sizes& at) {
+    const auto [walks, length, head_dim, group] = at;
+    DecodeCall call;
+    call.requests = walks;
+    call.heads = group;
+    call.head_dim = head_dim;
+    call.mean_kv = length;
+    call.kv_bytes = 2 * walks * length * head_dim * bytes_per_element(f.kv);
+    return Implied{f.time(call, peak, false).seconds, std::max(0.0, call.kv_bytes - peak.l2_bytes), 0, 1};
+  });
+  check_each(forms.prefill_attention, "prefill_attention", [&](const TiledForm& f, const Sizes& at) {
+    const auto [heads, length, head_dim, group] = at;
+    const HeadShape shape{group, 1, head_dim};
+    const double prompts = heads / group;
+    TiledCall call;
+    f.add_chunk(call, length, 0, shape, prompts);
+    const double flops = 4 * heads * head_dim * length * (length + 1) / 2;
+    return Implied{f.time(call, shape, peak).seconds, 0, flops, peak.flops_per_s(f.kv)};
+  });
 }
 
 }  // namespace
@@ -226,34 +223,26 @@ ObjectSchema<MeasuredTables> measured_tables_schema() {
 
 void check_against_physics(const KernelProfile& p, const Reporter& report) {
   const Machine peak = p.machine ? p.machine->peaks() : Machine{};
-  const bool fitted = !p.fitted.linear.empty() || !p.fitted.decode_attention.empty() ||
-                      !p.fitted.prefill_attention.empty() || !p.fitted.mixed_attention.empty() ||
-                      !p.fitted.latent_decode_attention.empty() || !p.fitted.latent_prefill_attention.empty() ||
-                      !p.fitted.moe.empty() || p.fitted.elementwise || p.fitted.top_k || p.fitted.quantise ||
-                      p.fitted.dequantise;
   const bool tables = !p.tables.linear.empty() || !p.tables.decode_attention.empty();
-  if ((fitted || tables) && !p.machine) {
+  if ((p.fitted.any() || tables) && !p.machine) {
     report.fail("machine", "missing; fitted forms and tables are scaled and checked by the datasheet of measured_on");
     return;
   }
   if (!p.machine) return;
   check_corrections(p.fitted, peak, report);
-  for (std::size_t i = 0; i < p.tables.linear.size(); ++i) {
-    const LinearTable& t = p.tables.linear[i];
-    const std::string key = fmt::format("tables.linear.{}", i);
-    if (!form_for(p.fitted.linear, &LinearForm::weights, t.weights)) {
-      report.fail(key, "no fitted form of this format beside it, which would carry it beyond its range");
+  const auto check_each = [&](const auto& of_kind, const char* name, const auto& has_form, const auto& check) {
+    for (std::size_t i = 0; i < of_kind.size(); ++i) {
+      const std::string key = fmt::format("tables.{}.{}", name, i);
+      if (!has_form(of_kind[i])) {
+        report.fail(key, "no fitted form of this format beside it, which would carry it beyond its range");
+      }
+      check(of_kind[i], key, peak, report);
     }
-    check_linear(t, key, peak, report);
-  }
-  for (std::size_t i = 0; i < p.tables.decode_attention.size(); ++i) {
-    const DecodeTable& t = p.tables.decode_attention[i];
-    const std::string key = fmt::format("tables.decode_attention.{}", i);
-    if (!form_for(p.fitted.decode_attention, &DecodeForm::kv, t.kv)) {
-      report.fail(key, "no fitted form of this format beside it, which would carry it beyond its range");
-    }
-    check_decode(t, key, peak, report);
-  }
+  };
+  const auto linear = [&](const LinearTable& t) { return form_for(p.fitted.linear, &LinearForm::weights, t.weights); };
+  const auto decode = [&](const DecodeTable& t) { return form_for(p.fitted.decode_attention, &DecodeForm::kv, t.kv); };
+  check_each(p.tables.linear, "linear", linear, check_linear);
+  check_each(p.tables.decode_attention, "decode_attention", decode, check_decode);
 }
 
 }  // namespace kvsim::models

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "models/kernels/step_time.h"
 

@@ -17,11 +17,7 @@ class Figures {
   explicit Figures(std::string scaled_from) : scaled_from_(std::move(scaled_from)) {}
 
   void add(std::string name, std::string value, schema::Source source) {
-    if (!scaled_from_.empty() && source.kind == schema::SourceKind::measurement) {
-      source = {schema::SourceKind::derived,
-                fmt::format("scaled by datasheet from {}: {}", scaled_from_, source.reference)};
-    }
-    list_.push_back({std::move(name), std::move(value), std::move(source)});
+    add_of(std::move(name), std::move(value), std::move(source), "scaled by datasheet from");
   }
   template <class Form>
   void add_form(std::string name, const Form& form) {
@@ -32,10 +28,7 @@ class Figures {
   }
   /// A figure that another machine takes over as it stands.
   void add_unscaled(std::string name, std::string value, schema::Source source) {
-    if (!scaled_from_.empty() && source.kind == schema::SourceKind::measurement) {
-      source = {schema::SourceKind::derived, fmt::format("as on {}: {}", scaled_from_, source.reference)};
-    }
-    list_.push_back({std::move(name), std::move(value), std::move(source)});
+    add_of(std::move(name), std::move(value), std::move(source), "as on");
   }
   void add(std::string name, Dimension dimension, const Sourced<double>& figure) {
     add(std::move(name), schema::format_real(dimension, figure.value), figure.source);
@@ -43,6 +36,14 @@ class Figures {
   [[nodiscard]] std::vector<UsedFigure> take() { return std::move(list_); }
 
  private:
+  /// `how`: what is done with the figure of another machine.
+  void add_of(std::string name, std::string value, schema::Source source, const char* how) {
+    if (!scaled_from_.empty() && source.kind == schema::SourceKind::measurement) {
+      source = {schema::SourceKind::derived, fmt::format("{} {}: {}", how, scaled_from_, source.reference)};
+    }
+    list_.push_back({std::move(name), std::move(value), std::move(source)});
+  }
+
   std::string scaled_from_;
   std::vector<UsedFigure> list_;
 };

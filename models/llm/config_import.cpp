@@ -4,14 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <optional>
-#include <string_view>
+#include <utility>
 
 #include "models/llm/import_fields.h"
 #include "models/llm/import_layers.h"
+#include "models/llm/import_parts.h"
 #include "models/llm/import_widths.h"
 #include "models/llm/llm_spec.h"
 #include "models/schema/error.h"
@@ -23,308 +23,6 @@ namespace kvsim::models::imports {
 using schema::InputError;
 
 namespace {
-
-/// Width of a head: the mean of keys and values where they differ, which gives the same parameters, KV and arithmetic.
-std::int64_t head_width(Fields& fields, const char* key, const char* value_key, std::vector<std::string>& remarks) {
-  const std::int64_t width = fields.whole(key);
-  const ConfigNode* value = fields.find(value_key);
-  if (value == nullptr) return width;
-  if (fields.whole(value_key) == 0) refuse(*value, value_key, "values of no width");
-  const std::int64_t both = width + fields.whole(value_key);
-  if (both % 2 != 0) refuse(*value, value_key, "keys and values whose mean width is no whole number");
-  if (both != 2 * width) {
-    remarks.push_back(
-        fmt::format("Keys ({}) and values ({}) of different widths are heads of their mean width.", key, value_key));
-  }
-  return both / 2;
-}
-
-ConfigNode window_of(const Layers& layers) {
-  ConfigNode window = ConfigNode::map(layers.window_at->origin());
-  append(window, "layers", layers.count(Layers::Mixer::window), *layers.window_at);
-  append(window, "tokens", fmt::format("{} tokens", layers.window_tokens), *layers.window_at);
-  if (const std::int64_t sharing = layers.count_sharing(Layers::Mixer::window); sharing > 0) {
-    append(window, "shared_kv_layers", sharing, *layers.window_at);
-  }
-  if (layers.window_kind != "sliding") append(window, "kind", std::string(layers.window_kind), *layers.window_at);
-  return window;
-}
-
-/// Of Nemotron-NAS, whose layers say how many heads share one of KV: all those with attention the same.
-std::int64_t grouped_kv_heads(Fields& fields, std::int64_t heads) {
-  std::int64_t all = 0;
-  const ConfigNode& configs = fields.need("block_configs");
-  for (const ConfigNode& layer : configs.items()) {
-    Fields outer(layer, "a map", "layer");
-    Fields attention(outer.need("attention"), "a map", "part of a layer");
-    if (attention.yes("no_op", false)) continue;
-    const std::int64_t group = attention.whole("n_heads_in_group");
-    const ConfigNode& stated = attention.need("n_heads_in_group");
-    if (group == 0 || heads % group != 0) {
-      throw InputError(stated.origin(), fmt::format("n_heads_in_group: {} heads are not groups of {}", heads, group));
-    }
-    if (all != 0 && heads / group != all) refuse(stated, "n_heads_in_group", "layers that differ from each other");
-    all = heads / group;
-  }
-  return all;
-}
-
-/// Of layers with a window where heads of their own are stated: Gemma 4 states those of the other layers.
-void add_heads(ConfigNode& entry, Fields& fields, const Family& family, const Layers& layers,
-               std::vector<std::string>& remarks) {
-  const std::int64_t hidden = fields.whole("hidden_size"), heads = fields.whole("num_attention_heads");
-  const ConfigNode* kv_heads =
-      family.says_heads ? &fields.need("num_key_value_heads") : fields.find("num_key_value_heads");
-  if (kv_heads == nullptr) kv_heads = &fields.need("num_attention_heads");
-  const ConfigNode* head_dim = fields.find("head_dim") ? fields.find("head_dim") : fields.find("attention_head_dim");
-  // Those that normalise heads, and Gemma and Cohere, have heads of a width of their own.
-  if (head_dim == nullptr && (family.qk_norm || family.tied)) head_dim = &fields.need("head_dim");
-  if (head_dim == nullptr && (heads == 0 || hidden % heads != 0)) {
-    throw InputError(
-        fields.need("hidden_size").origin(),
-        fmt::format("hidden_size: {} is not {} heads of equal width, and there is no head_dim", hidden, heads));
-  }
-  const ConfigNode* full_kv_heads = fields.find("num_global_key_value_heads");
-  const ConfigNode* full_head_dim = fields.find("global_head_dim");
-  if (family.type == "nemotron-nas") {
-    append(entry, "kv_heads", grouped_kv_heads(fields, heads), fields.need("block_configs"));
-  } else {
-    append(entry, "kv_heads", full_kv_heads ? *full_kv_heads : *kv_heads);
-  }
-  if (full_head_dim != nullptr) {
-    append(entry, "head_dim", *full_head_dim);
-  } else if (head_dim == nullptr) {
-    append(entry, "head_dim", hidden / heads, fields.need("hidden_size"));
-  } else {
-    append(entry, "head_dim",
-           head_width(fields, fields.find("head_dim") ? "head_dim" : "attention_head_dim", "v_head_dim", remarks),
-           *head_dim);
-  }
-  if (const ConfigNode* equal = fields.find("attention_k_eq_v"); equal && fields.yes("attention_k_eq_v", false)) {
-    remarks.emplace_back("Keys and values that are the same (attention_k_eq_v) are each counted, in weights and KV.");
-  }
-  constexpr std::array<std::array<const char*, 2>, 2> kOfWindows{
-      {{"swa_num_attention_heads", "heads"}, {"swa_num_key_value_heads", "kv_heads"}}};
-  if (layers.window_at == nullptr) {
-    fields.know({"sliding_window_size"});
-    return;
-  }
-  ConfigNode window = window_of(layers);
-  for (const auto& [key, own] : kOfWindows) {
-    if (const ConfigNode* stated = fields.find(key)) append(window, own, *stated);
-  }
-  if (const ConfigNode* own = fields.find("swa_head_dim")) {
-    append(window, "head_dim", head_width(fields, "swa_head_dim", "swa_v_head_dim", remarks), *own);
-  }
-  if (full_kv_heads != nullptr) append(window, "kv_heads", *kv_heads);
-  if (full_head_dim != nullptr) append(window, "head_dim", *head_dim);
-  if (const ConfigNode* again = fields.find("sliding_window_size");
-      again && fields.whole("sliding_window_size") != layers.window_tokens) {
-    refuse(*again, "sliding_window_size", "a second window");
-  }
-  entry.append("window", std::move(window), layers.window_at->origin());
-}
-
-void add_latent(ConfigNode& entry, Fields& fields) {
-  const ConfigNode& rank = fields.need("kv_lora_rank");
-  if (!fields.has("q_lora_rank")) static_cast<void>(fields.need("q_lora_rank"));  // null: queries are not compressed
-  ConfigNode mla = ConfigNode::map(rank.origin());
-  if (const ConfigNode* query = fields.find("q_lora_rank")) append(mla, "q_lora_rank", *query);
-  append(mla, "kv_lora_rank", rank);
-  for (const char* key : {"qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"}) append(mla, key, fields.need(key));
-  entry.append("attention", ConfigNode::scalar("mla", false, rank.origin()), rank.origin());
-  entry.append("mla", std::move(mla), rank.origin());
-}
-
-/// Of latent layers that attend to what an indexer selects.
-void add_indexer(ConfigNode& entry, Fields& fields, const Layers& layers, std::vector<std::string>& remarks) {
-  const ConfigNode& at = *layers.window_at;
-  std::int64_t own = layers.count(Layers::Mixer::window);
-  if (const ConfigNode* types = fields.find("indexer_types")) {
-    const auto entries = static_cast<std::int64_t>(types->items().size());
-    if (entries != static_cast<std::int64_t>(layers.mixers.size())) {
-      throw InputError(types->origin(),
-                       fmt::format("indexer_types: {} of them for {} layers", entries, layers.mixers.size()));
-    }
-    for (const ConfigNode& type : types->items()) {
-      if (type.text() == "shared") {
-        own -= 1;
-      } else if (type.text() != "full") {
-        refuse(type, "indexer_types", fmt::format("\"{}\"", type.text()));
-      }
-    }
-  }
-  fields.know({"index_topk_freq", "index_skip_topk_offset", "index_topk_pattern", "index_share_for_mtp_iteration",
-               "indexer_rope_interleave"});
-  entry.append("window", window_of(layers), at.origin());
-  ConfigNode indexer = ConfigNode::map(at.origin());
-  append(indexer, "layers", own, at);
-  append(indexer, "heads", fields.need("index_n_heads"));
-  append(indexer, "head_dim", fields.need("index_head_dim"));
-  entry.append("indexer", std::move(indexer), at.origin());
-  remarks.emplace_back("Keys of indexers are kept in 8 bit with a 32-bit scale for 128 of them, as engines do.");
-}
-
-/// The width of numbers that states are held in, where a field names it.
-std::int64_t state_bytes(Fields& fields, StateKeys keys, std::vector<std::string>& remarks) {
-  constexpr std::int64_t kWide = 4, kNarrow = 2;
-  for (const char* key : {"mamba_ssm_cache_dtype", "mamba_ssm_dtype"}) {
-    const ConfigNode* type = fields.find(key);
-    if (type == nullptr) continue;
-    if (type->text() == "float32") return kWide;
-    if (type->text() == "bfloat16" || type->text() == "float16") return kNarrow;
-    refuse(*type, key, fmt::format("states in {}", type->text()));
-  }
-  if (keys == StateKeys::kda) {
-    remarks.emplace_back(
-        "No field says what states are held in: float32, as vLLM holds those of Kimi delta attention.");
-    return kWide;
-  }
-  remarks.emplace_back("No field says what states are held in: 16 bit, as vLLM where none does.");
-  return kNarrow;
-}
-
-/// Products of two and of three of these can be written.
-std::int64_t width_of(Fields& fields, const char* key) {
-  const std::int64_t n = fields.whole(key);
-  constexpr std::int64_t kMost = 1000000;
-  if (n > kMost) refuse(fields.need(key), key, fmt::format("{}, more than {}", n, kMost));
-  return n;
-}
-
-/// Shapes of layers that keep a state, and the field that they are said at.
-struct StateShape {
-  const ConfigNode* at = nullptr;
-  StateLayers of{};
-};
-
-/// Gated delta nets.
-StateShape delta_shape(Fields& fields) {
-  const std::int64_t heads = width_of(fields, "linear_num_value_heads");
-  const std::int64_t head_dim = width_of(fields, "linear_value_head_dim");
-  const std::int64_t state_dim = width_of(fields, "linear_key_head_dim");
-  const std::int64_t key = width_of(fields, "linear_num_key_heads") * state_dim;
-  return {&fields.need("linear_num_value_heads"),
-          {.heads = heads,
-           .head_dim = head_dim,
-           .state_dim = state_dim,
-           // queries, keys, values, gate; two numbers of each head
-           .in_width = 2 * key + 2 * heads * head_dim + 2 * heads,
-           .conv_channels = 2 * key + heads * head_dim,
-           .conv_kernel = width_of(fields, "linear_conv_kernel_dim"),
-           .further_parameters = 2 * heads + head_dim}};
-}
-
-/// Kimi delta attention.
-StateShape kda_shape(Fields& fields) {
-  const ConfigNode& at = fields.need("linear_attn_config");
-  Fields linear(at, "a map", "configuration of linear attention");
-  const std::int64_t heads = width_of(linear, "num_heads");
-  const std::int64_t head_dim = width_of(linear, "head_dim");
-  const std::int64_t width = heads * head_dim;
-  const bool full_gate = linear.yes("use_full_rank_gate", false);
-  return {&at,
-          {.heads = heads,
-           .head_dim = head_dim,
-           .state_dim = head_dim,
-           .in_width = 3 * width + head_dim + heads + (full_gate ? width : head_dim),
-           .conv_channels = 3 * width,
-           .conv_kernel = width_of(linear, "short_conv_kernel_size"),
-           .further_parameters = head_dim * width * (full_gate ? 1 : 2) + heads + width + head_dim}};
-}
-
-StateShape lightning_shape(Fields& fields) {
-  fields.know({"layernorm_full_attention_alpha", "layernorm_full_attention_beta", "layernorm_linear_attention_alpha",
-               "layernorm_linear_attention_beta", "layernorm_mlp_alpha", "layernorm_mlp_beta", "postnorm",
-               "shared_moe_mode", "block_size", "full_attn_alpha_factor", "full_attn_beta_factor",
-               "linear_attn_alpha_factor", "linear_attn_beta_factor", "mlp_alpha_factor", "mlp_beta_factor"});
-  const std::int64_t heads = width_of(fields, "num_attention_heads");
-  const std::int64_t head_dim = width_of(fields, "head_dim");
-  return {&fields.need("num_attention_heads"),
-          {.heads = heads,
-           .head_dim = head_dim,
-           .state_dim = head_dim,
-           .in_width = 4 * heads * head_dim,  // queries, keys, values, gate
-           .further_parameters = heads * head_dim}};
-}
-
-StateShape mamba1_shape(Fields& fields) {
-  if (const ConfigNode* bias = fields.find("mamba_proj_bias"); bias && fields.yes("mamba_proj_bias", false)) {
-    refuse(*bias, "mamba_proj_bias", "biases");
-  }
-  fields.know({"use_mamba_kernels", "mamba_inner_layernorms", "calc_logits_for_entire_prompt", "num_logits_to_keep"});
-  const std::int64_t inner = width_of(fields, "mamba_expand") * width_of(fields, "hidden_size");
-  const std::int64_t rank = width_of(fields, "mamba_dt_rank");
-  const std::int64_t state_dim = width_of(fields, "mamba_d_state");
-  const std::int64_t narrow = rank + 2 * state_dim;  // step, input and output of the state
-  const std::int64_t conv_bias = fields.yes("mamba_conv_bias", true) ? inner : 0;
-  return {&fields.need("mamba_d_state"),
-          {.heads = inner,  // each channel is one
-           .head_dim = 1,
-           .state_dim = state_dim,
-           .in_width = 2 * inner,
-           .conv_channels = inner,
-           .conv_kernel = width_of(fields, "mamba_d_conv"),
-           .further_parameters = inner * narrow + rank * inner + inner * state_dim + 2 * inner + narrow + conv_bias}};
-}
-
-/// Mamba-2, as Nemotron-H and Granite name its fields.
-StateShape mamba2_shape(Fields& fields, bool granite) {
-  const char* heads_key = granite ? "mamba_n_heads" : "mamba_num_heads";
-  for (const char* key : {"mamba_proj_bias", "use_bias"}) {
-    if (const ConfigNode* other = fields.find(key); other && fields.yes(key, false)) refuse(*other, key, "biases");
-  }
-  fields.know({"chunk_size", "expand", "mamba_chunk_size", "mamba_expand", "mamba_hidden_act", "time_step_floor",
-               "time_step_limit", "time_step_max", "time_step_min", "time_step_rank", "use_mamba_kernels",
-               "rescale_prenorm_residual", "residual_in_fp32", "num_logits_to_keep", "norm_eps", "layer_norm_epsilon"});
-  const std::int64_t heads = width_of(fields, heads_key);
-  const std::int64_t head_dim = width_of(fields, granite ? "mamba_d_head" : "mamba_head_dim");
-  const std::int64_t state_dim = width_of(fields, granite ? "mamba_d_state" : "ssm_state_size");
-  const std::int64_t inner = heads * head_dim,
-                     groups = width_of(fields, granite ? "mamba_n_groups" : "n_groups") * state_dim;
-  const std::int64_t channels = inner + 2 * groups;
-  const std::int64_t kernel = width_of(fields, granite ? "mamba_d_conv" : "conv_kernel");
-  const bool bias = fields.yes(granite ? "mamba_conv_bias" : "use_conv_bias", true);
-  return {&fields.need(heads_key),
-          {.heads = heads,
-           .head_dim = head_dim,
-           .state_dim = state_dim,
-           .in_width = 2 * inner + 2 * groups + heads,
-           .conv_channels = channels,
-           .conv_kernel = kernel,
-           .further_parameters = 3 * heads + inner + (bias ? channels : 0)}};
-}
-
-StateShape state_shape(Fields& fields, StateKeys keys) {
-  switch (keys) {
-    case StateKeys::delta:
-      return delta_shape(fields);
-    case StateKeys::kda:
-      return kda_shape(fields);
-    case StateKeys::lightning:
-      return lightning_shape(fields);
-    case StateKeys::mamba1:
-      return mamba1_shape(fields);
-    default:
-      return mamba2_shape(fields, keys == StateKeys::granite);
-  }
-}
-
-void add_state(ConfigNode& entry, Fields& fields, StateKeys keys, const Layers& layers,
-               std::vector<std::string>& remarks) {
-  const auto [at, shape] = state_shape(fields, keys);
-  ConfigNode state = ConfigNode::map(at->origin());
-  append(state, "layers", layers.count(Layers::Mixer::state), *at);
-  append(state, "heads", shape.heads, *at);
-  append(state, "head_dim", shape.head_dim, *at);
-  append(state, "state_dim", shape.state_dim, *at);
-  append(state, "in_width", shape.in_width, *at);
-  append(state, "conv_channels", shape.conv_channels, *at);
-  append(state, "conv_kernel", shape.conv_kernel, *at);
-  append(state, "further_parameters", shape.further_parameters, *at);
-  append(state, "bytes_per_element", state_bytes(fields, keys, remarks), *at);
-  entry.append("state", std::move(state), at->origin());
-}
 
 /// Of Nemotron-NAS, whose layers' blocks are ffn_mult times two thirds of the hidden size wide, in multiples of 256.
 std::int64_t mean_width(Fields& fields, std::vector<std::string>& remarks) {
@@ -456,7 +154,7 @@ std::int64_t longest_context(Fields& fields, std::vector<std::string>& remarks) 
     if (map == nullptr || !map->is_map()) continue;
     for (const ConfigNode* one : scalings_of(*map)) {
       Fields scaling(*one, "a map", "scaling of positions");
-      const ConfigNode* type = scaling.find("rope_type") ? scaling.find("rope_type") : scaling.find("type");
+      const ConfigNode* type = scaling.first({"rope_type", "type"});
       const ConfigNode* factor = scaling.find("factor");
       if (type == nullptr || factor == nullptr) continue;
       if (type->text() == "llama3" || type->text() == "longrope" || type->text() == "su") continue;
@@ -540,8 +238,8 @@ ImportedModel import_model(const schema::ConfigNode& config, const schema::Confi
   Layers layers = read_layers(fields, family);
   if (!layers.assumed.empty()) remarks.emplace_back(layers.assumed);
   const ConfigNode& type = fields.need("model_type");
-  append(entry, "layers", static_cast<std::int64_t>(layers.mixers.size()),
-         fields.find("num_hidden_layers") ? *fields.find("num_hidden_layers") : type);
+  const ConfigNode* counted = fields.find("num_hidden_layers");
+  append(entry, "layers", std::ssize(layers.mixers), counted ? *counted : type);
   append(entry, "hidden", fields.need("hidden_size"));
   append(entry, "heads", fields.need("num_attention_heads"));
   if (family.latent) {
@@ -575,9 +273,7 @@ ImportedModel import_model(const schema::ConfigNode& config, const schema::Confi
   }
   if (gate) append(entry, "output_gate", "true", type);
   if (!family.gated_blocks) append(entry, "gated_blocks", "false", type);
-  if (const ConfigNode* mlp_bias = fields.find("mlp_bias"); mlp_bias && fields.yes("mlp_bias", false)) {
-    refuse(*mlp_bias, "mlp_bias", "biases of the feed-forward block");
-  }
+  fields.refuse_if_set({"mlp_bias"}, "biases of the feed-forward block");
   append(entry, "max_context", fmt::format("{} tokens", longest_context(fields, remarks)),
          fields.need("max_position_embeddings"));
   if (family.latent) add_latent(entry, fields);

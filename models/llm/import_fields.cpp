@@ -164,6 +164,13 @@ const ConfigNode& Fields::need(std::string_view key) {
   throw InputError(map_->origin(), fmt::format("no \"{}\", which every {} has", key, of_));
 }
 
+const ConfigNode* Fields::first(std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    if (const ConfigNode* node = find(key)) return node;
+  }
+  return nullptr;
+}
+
 std::int64_t Fields::whole(std::string_view key, std::int64_t otherwise) {
   const ConfigNode* node = find(key);
   return node ? read_whole(*node, key) : otherwise;
@@ -176,6 +183,12 @@ std::int64_t Fields::whole(std::string_view key) {
 bool Fields::yes(std::string_view key, bool otherwise) {
   const ConfigNode* node = find(key);
   return node ? std::get<bool>(schema::boolean().read(*node, key)) : otherwise;
+}
+
+void Fields::refuse_if_set(std::initializer_list<const char*> keys, std::string_view what) {
+  for (const char* key : keys) {
+    if (yes(key, false)) refuse(need(key), key, what);
+  }
 }
 
 std::vector<std::string> Fields::unknown() const {

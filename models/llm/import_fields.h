@@ -22,6 +22,8 @@ class Fields {
   Fields(const ConfigNode& map, std::string_view what, std::string_view of);
 
   [[nodiscard]] const ConfigNode* find(std::string_view key);
+  /// The first of these keys that is there; null: none. Those behind it do not count as asked for.
+  [[nodiscard]] const ConfigNode* first(std::initializer_list<const char*> keys);
   /// Keys that need not be read.
   void know(std::initializer_list<const char*> keys) { known_.insert(keys.begin(), keys.end()); }
   /// It is there, be it null.
@@ -31,6 +33,8 @@ class Fields {
   [[nodiscard]] std::int64_t whole(std::string_view key, std::int64_t otherwise);
   [[nodiscard]] std::int64_t whole(std::string_view key);
   [[nodiscard]] bool yes(std::string_view key, bool otherwise);
+  /// Refuses each of these truth values that is set.
+  void refuse_if_set(std::initializer_list<const char*> keys, std::string_view what);
   /// Keys that nobody asked for, but for those that change neither sizes nor times here.
   [[nodiscard]] std::vector<std::string> unknown() const;
 

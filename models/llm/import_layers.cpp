@@ -1,12 +1,8 @@
 #include "models/llm/import_layers.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <array>
 #include <initializer_list>
-#include <set>
-#include <string>
 #include <variant>
 
 #include "models/schema/error.h"
@@ -15,145 +11,6 @@
 namespace kvsim::models::imports {
 
 using schema::InputError;
-
-namespace {
-
-// Norms count as two a layer.
-constexpr std::array<Family, 40> kFamilies{
-    {{"cohere2", ExpertKeys::none, false, false, false, true, true},
-     {"deepseek_v2", ExpertKeys::deepseek, true},
-     {"deepseek_v3", ExpertKeys::deepseek, true},
-     {"deepseek_v32", ExpertKeys::deepseek, true},
-     {.type = "gemma2", .tied = true, .window_period = 2},                        // arXiv:2408.00118, section 2
-     {.type = "gemma3_text", .qk_norm = true, .tied = true, .window_period = 6},  // arXiv:2503.19786, section 2
-     {"gemma4_text", ExpertKeys::gemma, false, false, true, true, true},
-     {"glm4_moe", ExpertKeys::deepseek},
-     {"glm_moe_dsa", ExpertKeys::deepseek, true},
-     {"gpt_oss", ExpertKeys::mixtral, false, true},
-     {"granite"},
-     {.type = "granitemoehybrid", .experts = ExpertKeys::granite, .state = StateKeys::granite},
-     {"hunyuan_v1_dense", ExpertKeys::none, false, false, true},
-     {.type = "jamba", .experts = ExpertKeys::jamba, .state = StateKeys::mamba1},
-     {"kimi_k2", ExpertKeys::deepseek, true},
-     {.type = "kimi_linear", .experts = ExpertKeys::kimi, .latent = true, .state = StateKeys::kda},
-     {"llama", ExpertKeys::none, false, false, false, false},
-     {"llama4_text", ExpertKeys::llama4},
-     {"mimo", ExpertKeys::none, false, true},
-     {"mimo_v2_flash", ExpertKeys::mimo},
-     {.type = "minimax", .experts = ExpertKeys::mixtral, .state = StateKeys::lightning},
-     {"minimax_m2", ExpertKeys::mixtral, false, false, true},
-     {.type = "minimax_text_01", .experts = ExpertKeys::mixtral, .state = StateKeys::lightning},
-     {"mistral"},
-     {"mixtral", ExpertKeys::mixtral},
-     {"nemotron-nas", ExpertKeys::none, false, false, false, false},
-     {.type = "nemotron_h", .experts = ExpertKeys::nemotron, .state = StateKeys::mamba2, .gated_blocks = false},
-     {"olmo3", ExpertKeys::none, false, false, false},
-     {.type = "phi3", .fused_names = true},
-     {"qwen2", ExpertKeys::none, false, true},
-     {"qwen2_moe", ExpertKeys::qwen, false, true},
-     {"qwen3", ExpertKeys::none, false, false, true},
-     {.type = "qwen3_5_moe_text", .experts = ExpertKeys::qwen, .qk_norm = true, .state = StateKeys::delta},
-     {.type = "qwen3_5_text", .qk_norm = true, .state = StateKeys::delta},
-     {"qwen3_moe", ExpertKeys::qwen, false, false, true},
-     {.type = "qwen3_next",
-      .experts = ExpertKeys::qwen,
-      .qk_norm = true,
-      .state = StateKeys::delta,
-      .output_gate = true},
-     {"qwen3_vl_moe_text", ExpertKeys::qwen, false, false, true},
-     {"qwen3_vl_text", ExpertKeys::none, false, false, true},
-     {"seed_oss", ExpertKeys::none, false, true},
-     {"step3p7", ExpertKeys::step}}};
-
-/// Fields that change what layers keep or compute, unless they are 0.
-struct Changes {
-  std::string_view field;
-  std::string_view what;
-};
-/// In ways that no entry can say.
-constexpr std::array<Changes, 3> kUnsupported{{{"sparse_attention_config", "layers that read a selection of blocks"},
-                                               {"compress_ratios", "layers that keep a compressed context"},
-                                               {"hidden_size_per_layer_input", "embeddings of each layer"}}};
-/// In ways that are read of some families.
-constexpr std::array<Changes, 11> kOfSomeFamilies{{{"attention_chunk_size", "layers that attend within chunks"},
-                                                   {"block_configs", "layers that differ from each other"},
-                                                   {"hybrid_override_pattern", "layers of state spaces"},
-                                                   {"index_topk", "a sparse indexer"},
-                                                   {"kv_lora_rank", "latent attention"},
-                                                   {"layers_block_type", "layers of state spaces"},
-                                                   {"linear_attn_config", "layers of linear attention"},
-                                                   {"linear_num_value_heads", "layers of linear attention"},
-                                                   {"num_kv_shared_layers", "layers that share another's KV"},
-                                                   {"shared_expert_intermediate_size", "a shared expert"},
-                                                   {"shared_intermediate_size", "a shared expert"}}};
-
-}  // namespace
-
-void refuse_unsupported(Fields& fields) {
-  for (const Changes& u : kUnsupported) {
-    const ConfigNode* node = fields.find(u.field);
-    if (node && node->text() != "0") refuse(*node, u.field, u.what);
-  }
-  for (const char* key : {"use_double_wide_mlp", "use_cla"}) {
-    if (const ConfigNode* other = fields.find(key); other && fields.yes(key, false)) {
-      refuse(*other, key, "layers that differ from each other");
-    }
-  }
-  fields.know({"vocab_size_per_layer_input"});  // of embeddings that are refused
-  for (const char* key : {"add_cross_attention", "is_encoder_decoder"}) {
-    if (const ConfigNode* other = fields.find(key); other && fields.yes(key, false)) refuse(*other, key, "an encoder");
-  }
-  if (const ConfigNode* pruned = fields.find("pruned_heads"); pruned && !pruned->entries().empty()) {
-    refuse(*pruned, "pruned_heads", "layers that differ from each other");
-  }
-}
-
-const Family& family_of(Fields& fields, std::string_view as) {
-  const ConfigNode* type = fields.find("model_type");
-  const std::string name = as.empty() && type != nullptr ? type->text() : std::string(as);
-  const auto* const known =
-      std::find_if(kFamilies.begin(), kFamilies.end(), [&](const Family& f) { return f.type == name; });
-  if (known != kFamilies.end()) return *known;
-  std::vector<std::string> names;
-  for (const Family& f : kFamilies) names.emplace_back(f.type);
-  const std::string those = fmt::format("those that are: {}", fmt::join(names, ", "));
-  if (!as.empty()) throw InputError(fmt::format("--as: \"{}\" is not read; {}", as, those));
-  const ConfigNode& stated = fields.need("model_type");
-  throw InputError(stated.origin(),
-                   fmt::format("model_type: {} is not read (`kvsim model import --as TYPE` reads it as another); {}",
-                               stated.describe(), those));
-}
-
-void refuse_of_other_families(Fields& fields, const Family& family) {
-  std::set<std::string_view> read;
-  if (family.experts == ExpertKeys::granite) read.insert("shared_intermediate_size");
-  if (family.experts == ExpertKeys::qwen) read.insert("shared_expert_intermediate_size");
-  if (family.type == "llama4_text") read.insert("attention_chunk_size");
-  if (family.type == "gemma4_text") read.insert("num_kv_shared_layers");
-  if (family.type == "nemotron-nas") read.insert("block_configs");
-  if (family.state == StateKeys::mamba2) read.insert({"hybrid_override_pattern", "layers_block_type"});
-  if (family.state == StateKeys::kda) read.insert("linear_attn_config");
-  if (family.state == StateKeys::delta) read.insert("linear_num_value_heads");
-  if (family.latent) read.insert({"index_topk", "kv_lora_rank"});
-  const ConfigNode* window = fields.find("sliding_window");
-  const ConfigNode* again = fields.find("attention_chunk_size");
-  // MiMo-V2 names its window twice.
-  if (window && again && fields.find("hybrid_layer_pattern") && again->text() == window->text()) {
-    read.insert("attention_chunk_size");
-  }
-  for (const Changes& u : kOfSomeFamilies) {  // those that the family's layers are read from may be there
-    const ConfigNode* node = read.contains(u.field) ? nullptr : fields.find(u.field);
-    if (!node || node->text() == "0") continue;
-    throw InputError(node->origin(), fmt::format("{}: {}, which is not read of models of type {} (`kvsim model import "
-                                                 "--as TYPE` reads them as another)",
-                                                 u.field, u.what, family.type));
-  }
-  const ConfigNode* types = family.state == StateKeys::lightning ? nullptr : fields.find("attn_type_list");
-  if (types == nullptr) return;
-  for (const ConfigNode& type : types->items()) {
-    if (type.text() != "1") refuse(type, "attn_type_list", fmt::format("attention of type {}", type.text()));
-  }
-}
 
 namespace {
 
@@ -192,20 +49,12 @@ void read_single_blocks(Layers& layers, Fields& fields) {
   }
   const ConfigNode& pattern = fields.need("hybrid_override_pattern");
   for (const char letter : pattern.text()) {
-    switch (letter) {
-      case 'M':
-      case '*':
-        layers.mixers.push_back(letter == 'M' ? Mixer::state : Mixer::full);
-        layers.blocks.push_back(Block::none);
-        break;
-      case '-':
-      case 'E':
-        layers.mixers.push_back(Mixer::none);
-        layers.blocks.push_back(letter == 'E' ? Block::routed : Block::dense);
-        break;
-      default:
-        refuse(pattern, "hybrid_override_pattern", fmt::format("\"{}\"", letter));
+    const bool mixes = letter == 'M' || letter == '*';
+    if (!mixes && letter != '-' && letter != 'E') {
+      refuse(pattern, "hybrid_override_pattern", fmt::format("\"{}\"", letter));
     }
+    layers.mixers.push_back(letter == 'M' ? Mixer::state : mixes ? Mixer::full : Mixer::none);
+    layers.blocks.push_back(letter == 'E' ? Block::routed : mixes ? Block::none : Block::dense);
   }
 }
 
@@ -234,7 +83,7 @@ void read_kda_layers(Layers& layers, Fields& fields) {
     const ConfigNode& list = linear.need(key);
     for (const ConfigNode& number : list.items()) {
       const auto at = std::get<std::int64_t>(schema::integer().positive().usually(1, 1e9).read(number, key));
-      if (at > static_cast<std::int64_t>(layers.mixers.size())) refuse(number, key, "a layer beyond the last");
+      if (at > std::ssize(layers.mixers)) refuse(number, key, "a layer beyond the last");
       layers.mixers[static_cast<std::size_t>(at - 1)] = mixer;
     }
   };
@@ -255,20 +104,14 @@ auto every_so_many(Fields& fields, const char* period_key, const char* offset_ke
 
 /// Which of the layers with attention have a sliding window, where no list of kinds says so.
 void read_windows_by_rule(Layers& layers, Fields& fields, const Family& family, const ConfigNode& window) {
-  const auto count = static_cast<std::int64_t>(layers.mixers.size());
-  const auto set = [&](auto&& windowed) {
-    for (std::int64_t i = 0; i < count; ++i) {
-      if (windowed(i)) layers.mixers[static_cast<std::size_t>(i)] = Layers::Mixer::window;
-    }
-  };
   if (fields.find("sliding_window_pattern") != nullptr) {  // the last of so many layers attends to all tokens
     const std::int64_t period = fields.whole("sliding_window_pattern");
-    set([&](std::int64_t i) { return period > 0 && (i + 1) % period != 0; });
+    layers.give(Layers::Mixer::window, [&](std::int64_t i) { return period > 0 && (i + 1) % period != 0; });
   } else if (fields.find("max_window_layers") != nullptr && fields.find("use_sliding_window") != nullptr) {
     const std::int64_t from = fields.whole("max_window_layers");  // those before attend to all tokens
-    set([&](std::int64_t i) { return i >= from; });
+    layers.give(Layers::Mixer::window, [&](std::int64_t i) { return i >= from; });
   } else if (family.window_period > 0) {
-    set([&](std::int64_t i) { return (i + 1) % family.window_period != 0; });
+    layers.give(Layers::Mixer::window, [&](std::int64_t i) { return (i + 1) % family.window_period != 0; });
     layers.assumed =
         fmt::format("No field says which layers have the sliding window: all but one in {}, as published for {}.",
                     family.window_period, family.type);
@@ -282,9 +125,7 @@ void read_chunked_layers(Layers& layers, Fields& fields) {
   constexpr std::int64_t kPublishedCode = 4;
   const std::int64_t period = fields.whole("no_rope_layer_interval", kPublishedCode);
   if (period == 0) refuse(fields.need("no_rope_layer_interval"), "no_rope_layer_interval", "no period of layers");
-  for (std::size_t i = 0; i < layers.mixers.size(); ++i) {
-    if ((static_cast<std::int64_t>(i) + 1) % period != 0) layers.mixers[i] = Layers::Mixer::window;
-  }
+  layers.give(Layers::Mixer::window, [&](std::int64_t i) { return (i + 1) % period != 0; });
   if (fields.find("no_rope_layer_interval") == nullptr) {
     layers.assumed = "No field says which layers attend within chunks: all but every fourth, as in the published code.";
   }
@@ -303,8 +144,7 @@ Layers read_layers(Fields& fields, const Family& family) {
   // Without a list of kinds a window as long as the context leaves nothing out.
   const bool slides = fields.yes("use_sliding_window", true) && window != nullptr &&
                       (types != nullptr || fields.whole("sliding_window") < fields.whole("max_position_embeddings"));
-  static_cast<void>(fields.find("max_window_layers"));
-  static_cast<void>(fields.find("sliding_window_pattern"));
+  fields.know({"max_window_layers", "sliding_window_pattern"});
   const bool listed = family.state == StateKeys::mamba2 && fields.find("num_hidden_layers") == nullptr;
   const std::int64_t count = listed ? 0 : fields.whole("num_hidden_layers");
   if (count > kMostLayers) {
@@ -314,7 +154,7 @@ Layers read_layers(Fields& fields, const Family& family) {
   const ConfigNode* list = types;
   if (family.state == StateKeys::mamba2) {
     read_single_blocks(layers, fields);
-    list = fields.find("layers_block_type") ? fields.find("layers_block_type") : fields.find("hybrid_override_pattern");
+    list = fields.first({"layers_block_type", "hybrid_override_pattern"});
   } else if (family.type == "nemotron-nas") {
     list = &fields.need("block_configs");
     read_block_configs(layers, *list);
@@ -344,14 +184,10 @@ Layers read_layers(Fields& fields, const Family& family) {
       read_kda_layers(layers, fields);
     } else if (family.state == StateKeys::mamba1) {
       const auto chosen = every_so_many(fields, "attn_layer_period", "attn_layer_offset");
-      for (std::int64_t i = 0; i < count; ++i) {
-        if (!chosen(i)) layers.mixers[static_cast<std::size_t>(i)] = Mixer::state;
-      }
+      layers.give(Mixer::state, [&](std::int64_t i) { return !chosen(i); });
     } else if (family.state == StateKeys::delta) {  // the last of so many layers has attention
       const std::int64_t period = fields.whole("full_attention_interval");
-      for (std::int64_t i = 0; i < count; ++i) {
-        if (period == 0 || (i + 1) % period != 0) layers.mixers[static_cast<std::size_t>(i)] = Mixer::state;
-      }
+      layers.give(Mixer::state, [&](std::int64_t i) { return period == 0 || (i + 1) % period != 0; });
     } else if (chunked) {
       read_chunked_layers(layers, fields);
     } else if (family.state == StateKeys::granite) {
@@ -370,7 +206,7 @@ Layers read_layers(Fields& fields, const Family& family) {
       indexer != nullptr && fields.find("index_topk") == nullptr) {
     refuse(*indexer, "index_n_heads", "an indexer without the number of tokens that it selects (index_topk)");
   }
-  if (list != nullptr && count > 0 && static_cast<std::int64_t>(layers.mixers.size()) != count) {
+  if (list != nullptr && count > 0 && std::ssize(layers.mixers) != count) {
     throw InputError(list->origin(), fmt::format("{}: {} of them for {} layers",
                                                  list == types       ? "layer_types"
                                                  : list == pattern   ? "hybrid_layer_pattern"
@@ -388,7 +224,7 @@ Layers read_layers(Fields& fields, const Family& family) {
   if (family.type == "gemma4_text") {
     layers.shared_kv = fields.whole("num_kv_shared_layers", 0);
     for (const Mixer m : {Mixer::full, Mixer::window}) {
-      if (layers.shared_kv >= static_cast<std::int64_t>(layers.mixers.size()) ||
+      if (layers.shared_kv >= std::ssize(layers.mixers) ||
           (layers.count(m) > 0 && layers.count_sharing(m) == layers.count(m))) {
         refuse(fields.need("num_kv_shared_layers"), "num_kv_shared_layers", "no layer of a kind with KV of its own");
       }
@@ -423,12 +259,6 @@ void read_expert_list(Layers& layers, const ConfigNode& list, std::string_view k
 
 void read_expert_layers(Layers& layers, Fields& fields, ExpertKeys experts) {
   if (experts == ExpertKeys::nemotron) return;  // its pattern says
-  const auto count = static_cast<std::int64_t>(layers.blocks.size());
-  const auto set = [&](auto&& routed) {
-    for (std::int64_t i = 0; i < count; ++i) {
-      layers.blocks[static_cast<std::size_t>(i)] = routed(i) ? Layers::Block::routed : Layers::Block::dense;
-    }
-  };
   const ConfigNode* frequency = fields.find("moe_layer_freq");
   if (frequency && frequency->is_sequence()) {
     read_expert_list(layers, *frequency, "moe_layer_freq");
@@ -438,26 +268,22 @@ void read_expert_layers(Layers& layers, Fields& fields, ExpertKeys experts) {
                             experts == ExpertKeys::mimo || experts == ExpertKeys::kimi;
   if (frequency && frequency->text() != "1") refuse(*frequency, "moe_layer_freq", "experts in some layers alone");
   if (experts == ExpertKeys::jamba) {
-    set(every_so_many(fields, "expert_layer_period", "expert_layer_offset"));
+    layers.route(every_so_many(fields, "expert_layer_period", "expert_layer_offset"));
     return;
   }
-  if (experts == ExpertKeys::llama4) {
-    const std::int64_t step = fields.whole("interleave_moe_layer_step");
-    if (step == 0)
-      refuse(fields.need("interleave_moe_layer_step"), "interleave_moe_layer_step", "no layer with experts");
-    set([&](std::int64_t i) { return (i + 1) % step == 0; });
-    return;
-  }
+  const bool llama = experts == ExpertKeys::llama4;
+  const char* step_key = llama ? "interleave_moe_layer_step" : "decoder_sparse_step";
   const std::int64_t dense = behind_dense ? fields.whole("first_k_dense_replace") : 0;
-  const std::int64_t step = fields.whole("decoder_sparse_step", 1);
-  if (step == 0) refuse(fields.need("decoder_sparse_step"), "decoder_sparse_step", "no layer with experts");
-  set([&](std::int64_t i) { return i >= dense && (i + 1) % step == 0; });
+  const std::int64_t step = llama ? fields.whole(step_key) : fields.whole(step_key, 1);
+  if (step == 0) refuse(fields.need(step_key), step_key, "no layer with experts");
+  layers.route([&](std::int64_t i) { return i >= dense && (i + 1) % step == 0; });
+  if (llama) return;
   if (const ConfigNode* list = fields.find("mlp_only_layers")) {
     if (!list->is_sequence()) refuse(*list, "mlp_only_layers", "something other than a list of layers");
     for (const ConfigNode& number : list->items()) {
       const auto at =
           std::get<std::int64_t>(schema::integer().non_negative().usually(1, 1e9).read(number, "mlp_only_layers"));
-      if (at >= count) refuse(number, "mlp_only_layers", "a layer beyond the last");
+      if (at >= std::ssize(layers.blocks)) refuse(number, "mlp_only_layers", "a layer beyond the last");
       layers.blocks[static_cast<std::size_t>(at)] = Layers::Block::dense;
     }
   }

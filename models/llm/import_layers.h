@@ -67,6 +67,21 @@ struct Layers {
   std::int64_t shared_kv = 0;  ///< the last so many read the KV of the last one of their kind before those
   std::string assumed{};       ///< what no field says and is taken for granted, in a sentence; empty: nothing
 
+  /// Layers whose number, from 0, is chosen.
+  template <class Chosen>
+  void give(Mixer mixer, const Chosen& chosen) {
+    for (std::size_t i = 0; i < mixers.size(); ++i) {
+      if (chosen(static_cast<std::int64_t>(i))) mixers[i] = mixer;
+    }
+  }
+  /// Layers that are not chosen have a dense block.
+  template <class Chosen>
+  void route(const Chosen& chosen) {
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      blocks[i] = chosen(static_cast<std::int64_t>(i)) ? Block::routed : Block::dense;
+    }
+  }
+
   [[nodiscard]] std::int64_t count(Mixer m) const { return std::count(mixers.begin(), mixers.end(), m); }
   /// Of them, those that share another's KV.
   [[nodiscard]] std::int64_t count_sharing(Mixer m) const {

@@ -15,7 +15,13 @@ namespace kvsim::models::imports {
 struct WeightWidth {
   std::optional<NumberFormat> format;  ///< none: kernels are chosen by width
   double bytes = 2;                    ///< of a weight, scales included
+
+  friend bool operator==(const WeightWidth&, const WeightWidth&) = default;
 };
+
+[[nodiscard]] inline WeightWidth width_in(NumberFormat format) {
+  return {format, bytes_per_element(format)};
+}
 
 /// How weights are held, and which are left in 16 bit.
 struct Quantisation {

@@ -215,6 +215,8 @@ struct LlmSpec {
   [[nodiscard]] double weight_bytes_read(double tokens) const;
   /// Expected distinct routed experts that n tokens touch in one MoE layer: E (1 - (1 - k/E)^n). 0 if dense.
   [[nodiscard]] double experts_touched(double tokens) const;
+  /// Numbers that the KV cache holds of one token, over all layers, without the keys of indexers.
+  [[nodiscard]] double kv_elements_per_token() const;
   /// Bytes of KV of one token over all layers with KV of their own: 2 L H_kv d b for GQA, L (r_kv + d_rope) b for MLA,
   /// with the keys of indexers. Where layers have a window, that of a token inside it; one that has left it keeps
   /// full_part().kv_bytes_per_token().

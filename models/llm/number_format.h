@@ -1,6 +1,10 @@
 // In what numbers weights and KV caches are held.
 #pragma once
 
+namespace kvsim::schema {
+class ScalarSpec;
+}
+
 namespace kvsim::models {
 
 /// Number format of weights or of a KV cache, as kernels are measured in them. The last two are of weights alone:
@@ -21,6 +25,9 @@ enum class NumberFormat { bf16, fp8, fp8_block, nvfp4 };
   }
   return "bf16";
 }
+
+/// A field with one of these words, for weights (llm_schema.cpp).
+[[nodiscard]] schema::ScalarSpec weight_number_format();
 
 /// Scales of 4-bit numbers included; those of 16,384 numbers in a block are too few to count.
 [[nodiscard]] constexpr double bytes_per_element(NumberFormat f) {

@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 
-#include "models/placement/placement_spec.h"
 #include "models/schema/units.h"
 #include "models/schemas.h"
 

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <utility>
 
-#include "models/compression/compressor_spec.h"
 #include "models/schemas.h"
 
 namespace kvsim::models {
@@ -185,8 +184,7 @@ ObjectSchema<QualitySpec> quality_schema() {
              "generated: loss by the other methods / its loss by KeyDiff");
   s.optional("shape", &Q::shape, number().positive().at_most(10),
              "loss at keep ratio c is that at 0.1, times ((1 - c)/0.9)^shape; drift of curves from a file, too");
-  s.object(
-      "best", [](auto& x) -> auto& { return x; }, best, Presence::optional, "generated: shares that add up to 1");
+  s.object("best", best, Presence::optional, "generated: shares that add up to 1");
   s.unread({"path"},
            [](const Q& q) { return q.source == QualitySource::file ? "" : "curves are generated: use source: file"; });
   s.unread({"advantage", "disadvantage", "best"}, [](const Q& q) {

@@ -107,15 +107,6 @@ std::vector<float> generated_curve(const ContextLoss& context, const OptionPool&
   return curve;
 }
 
-QualityTable generated_curves(std::span<const Sensitivity> contexts, const OptionPool& pool, const QualitySpec& spec,
-                              RandomSource& random) {
-  QualityTable table(pool.size());
-  for (const Sensitivity& sensitivity : contexts) {
-    table.add(generated_curve(draw_context(sensitivity, spec, random), pool, spec));
-  }
-  return table;
-}
-
 std::vector<float> drifted_curve(std::span<const float> curve, const OptionPool& pool, double magnitude, double shape,
                                  RandomSource& random) {
   const double step = magnitude * random.normal();

@@ -100,10 +100,6 @@ struct ContextLoss {
 [[nodiscard]] std::vector<float> generated_curve(const ContextLoss& context, const OptionPool& pool,
                                                  const QualitySpec& spec);
 
-/// One curve for each context, in order; more contexts leave the curves of the first ones as they were.
-[[nodiscard]] QualityTable generated_curves(std::span<const Sensitivity> contexts, const OptionPool& pool,
-                                            const QualitySpec& spec, RandomSource& random);
-
 /// `curve` after a change of the queries: the loss at keep ratio 0.1 by the worst method of the pool takes a normal
 /// step of standard deviation `magnitude`, reflected so that it stays within [0.01, 1] (from below, because a context
 /// that loses nothing would forget which method suits it); all losses of dropped tokens change in proportion, and a

@@ -167,22 +167,18 @@ void check_coverage(const AttentionProfile& profile, const Reporter& report) {
 ObjectSchema<AttentionProfile> make_profile_schema() {
   using A = AttentionProfile;
   ObjectSchema<A> s("attention_profile", "How concentrated attention is, and what covering a part of it is worth.");
-  s.optional("name", &A::name, text(), "name in the catalogue");
-  s.required("description", &A::description, text().non_empty(), "one line for lists");
-  const auto whole = [](auto& x) -> auto& {
-    return x;
-  };
-  s.object("coverage", whole,
+  add_entry_fields(s);
+  s.object("coverage",
            curve_schema("coverage", "attention mass on them", &A::coverage, &A::coverage_source,
                         number().above(0).at_most(1), "share of the keys, the most attended first"),
            Presence::required,
            "linear in log(share), proportional to the share below the first point, 1 with all the keys");
-  s.object("hit_rate", whole,
+  s.object("hit_rate",
            curve_schema("hit_rate",
                         "of the mass that the next token's own choice covers, what the speculative token's covers",
                         &A::hit_rate, &A::hit_rate_source, number().above(0).at_most(16), "bits of the low-bit copy"),
            Presence::required, "how well the step before chooses: linear, from 0 at no bits to 1 at 16");
-  s.object("recovery", whole,
+  s.object("recovery",
            curve_schema("recovery", "of the score that quantising lost, what comes back", &A::recovery,
                         &A::recovery_source, number().above(0).at_most(1), "attention mass covered"),
            Presence::required, "what fetched pairs give back: linear, from 0 for nothing to 1 for all the mass");

@@ -112,8 +112,7 @@ ObjectSchema<RagTask> rag_task_fields() {
   point.required("without_spans", &ScoreAt::without_spans, score, "the same without spans");
 
   ObjectSchema<T> s("rag_task", "A task over retrieved chunks: what answers score, the more so the more is computed.");
-  s.optional("name", &T::name, text(), "name in the catalogue");
-  s.required("description", &T::description, text().non_empty(), "one line for lists");
+  add_entry_fields(s);
   s.optional("model", &T::model, text(), "catalogue name of the model whose answers were scored");
   s.optional("speculative_model", &T::speculative_model, text(), "catalogue name of the model that chose the tokens");
   s.required("full_score", &T::full_score, score, "mean score with all of the prompt computed");

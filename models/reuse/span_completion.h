@@ -2,7 +2,6 @@
 // ones, completed to spans (SpecCache, selection).
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>

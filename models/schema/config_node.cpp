@@ -1,8 +1,9 @@
 #include "models/schema/config_node.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
+
+#include "models/schema/text_number.h"
 
 namespace kvsim::schema {
 
@@ -71,10 +72,8 @@ const ConfigNode* ConfigNode::find_path(std::string_view path) const {
     const std::string_view step = path.substr(0, path.find('.'));
     path.remove_prefix(std::min(path.size(), step.size() + 1));
     if (node->is_sequence()) {
-      std::size_t index = 0;
-      const auto [end, error] = std::from_chars(step.data(), step.data() + step.size(), index);
-      const bool valid = error == std::errc{} && end == step.data() + step.size() && index < node->items_.size();
-      node = valid ? &node->items_[index] : nullptr;
+      const auto index = number_from<std::size_t>(step);
+      node = index && *index < node->items_.size() ? &node->items_[*index] : nullptr;
     } else {
       node = node->find(step);
     }

@@ -1,6 +1,5 @@
 #include "models/schema/json_schema.h"
 
-#include <string>
 #include <utility>
 
 #include <fmt/format.h>

@@ -52,12 +52,16 @@ class ObjectSchema {
   }
 
   /// A nested map; the member is a U or an std::optional<U>. A map that is given is read over the nested schema's
-  /// defaults, one that is left out leaves the member at its default. With an access that returns the whole of T, the
-  /// nested keys set members of T itself.
+  /// defaults, one that is left out leaves the member at its default.
   template <class Access, class U>
   ObjectSchema& object(const char* name, Access access, const ObjectSchema<U>& schema, Presence presence,
                        const char* description) {
     return nested(name, access, schema, Form::object, "", presence, description);
+  }
+  /// A nested map whose keys set members of T itself.
+  ObjectSchema& object(const char* name, const ObjectSchema& schema, Presence presence, const char* description) {
+    return object(
+        name, [](auto& x) -> auto& { return x; }, schema, presence, description);
   }
 
   /// A catalogue entry: its name, {base: name, changes...} or the whole entry inline. `catalogue` is the kind of entry.
@@ -219,6 +223,13 @@ void add_source_fields(ObjectSchema<T>& schema, Access access, Presence presence
                   "missing key \"reference\", expected the document or the way of measuring behind the source");
     }
   });
+}
+
+/// Adds the keys that every catalogue entry has.
+template <class T>
+void add_entry_fields(ObjectSchema<T>& schema) {
+  schema.optional("name", &T::name, text(), "name in the catalogue");
+  schema.required("description", &T::description, text().non_empty(), "one line for lists");
 }
 
 }  // namespace kvsim::schema

@@ -1,13 +1,12 @@
 #include "models/schema/overrides.h"
 
-#include <charconv>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "models/schema/error.h"
+#include "models/schema/text_number.h"
 #include "models/schema/yaml.h"
 
 namespace kvsim::schema {
@@ -47,16 +46,13 @@ std::vector<std::string> split_path(std::string_view path, const Origin& origin)
 }
 
 ConfigNode& item_at(ConfigNode& list, const std::string& step, const Origin& origin) {
-  std::size_t index = 0;
-  const auto [end, error] = std::from_chars(step.data(), step.data() + step.size(), index);
-  if (error != std::errc{} || end != step.data() + step.size()) {
-    throw InputError(origin, fmt::format("\"{}\" is no item of a list, expected a number from 0", step));
+  const auto index = number_from<std::size_t>(step);
+  if (!index) throw InputError(origin, fmt::format("\"{}\" is no item of a list, expected a number from 0", step));
+  if (*index > list.items().size()) {
+    throw InputError(origin, fmt::format("there is no item {}, the list has {}", *index, list.items().size()));
   }
-  if (index > list.items().size()) {
-    throw InputError(origin, fmt::format("there is no item {}, the list has {}", index, list.items().size()));
-  }
-  if (index == list.items().size()) list.items().emplace_back(origin);
-  return list.items()[index];
+  if (*index == list.items().size()) list.items().emplace_back(origin);
+  return list.items()[*index];
 }
 
 /// The node at `step` below `node`, made where it is missing.

@@ -98,9 +98,6 @@ std::string format_real(Dimension dimension, double value);
 inline std::string format_bytes(std::int64_t value) {
   return format_integral(Dimension::bytes, value);
 }
-inline std::string format_tokens(std::int64_t value) {
-  return format_integral(Dimension::tokens, value);
-}
 inline std::string format_bandwidth(double value) {
   return format_real(Dimension::bandwidth, value);
 }

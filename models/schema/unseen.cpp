@@ -1,7 +1,5 @@
 #include "models/schema/unseen.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 namespace kvsim::schema {

@@ -4,13 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <optional>
-#include <string>
-#include <system_error>
 
-#include "models/schema/units.h"
+#include "models/schema/text_number.h"
 #include "models/workload/trace_reader.h"
 
 namespace kvsim::models {
@@ -119,24 +114,14 @@ CsvTable::Field CsvTable::field(std::size_t n) const {
 }
 
 std::int64_t CsvTable::whole_number(const Field& field) const {
-  std::int64_t value = 0;
-  const char* const end = field.text.data() + field.text.size();
-  const auto [rest, error] = std::from_chars(field.text.data(), end, value);
-  if (error != std::errc() || rest != end) {
-    lines_.fail(field.byte,
-                fmt::format("{} is \"{}\", expected a whole number of tokens", field.name, field.text.substr(0, 40)));
-  }
-  return value;
+  if (const auto value = schema::number_from<std::int64_t>(field.text)) return *value;
+  lines_.fail(field.byte,
+              fmt::format("{} is \"{}\", expected a whole number of tokens", field.name, field.text.substr(0, 40)));
 }
 
 double CsvTable::number(const Field& field) const {
-  double value = 0;
-  const char* const end = field.text.data() + field.text.size();
-  const auto [rest, error] = std::from_chars(field.text.data(), end, value);
-  if (error != std::errc() || rest != end) {
-    lines_.fail(field.byte, fmt::format("{} is \"{}\", expected a number", field.name, field.text.substr(0, 40)));
-  }
-  return value;
+  if (const auto value = schema::number_from<double>(field.text)) return *value;
+  lines_.fail(field.byte, fmt::format("{} is \"{}\", expected a number", field.name, field.text.substr(0, 40)));
 }
 
 }  // namespace kvsim::models

@@ -1,7 +1,6 @@
 #include "models/workload/dataset.h"
 
 #include "models/schemas.h"
-#include "models/workload/distributions.h"
 
 namespace kvsim::models {
 
@@ -22,8 +21,7 @@ using namespace schema;
 ObjectSchema<DatasetSpec> dataset_fields() {
   ObjectSchema<DatasetSpec> s("dataset",
                               "Contexts that many requests share: how long they are, what compressing them costs.");
-  s.optional("name", &DatasetSpec::name, text(), "name in the catalogue");
-  s.required("description", &DatasetSpec::description, text().non_empty(), "one line for lists");
+  add_entry_fields(s);
   s.required("mean_tokens", &DatasetSpec::mean_tokens,
              number().at_least(1).at_most(static_cast<double>(max_request_tokens)), "mean tokens of a context");
   s.required("tokens_cv", &DatasetSpec::tokens_cv, number().at_least(0).at_most(100),

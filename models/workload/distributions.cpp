@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <limits>
 #include <numbers>
 #include <numeric>
-#include <utility>
 
 #include "models/schema/error.h"
 #include "models/schema/units.h"
@@ -36,21 +35,8 @@ double drawn(Distribution d, double mean, double cv, RandomSource& random) {
 }  // namespace
 
 const char* word(Distribution d) {
-  switch (d) {
-    case Distribution::fixed:
-      return "fixed";
-    case Distribution::uniform:
-      return "uniform";
-    case Distribution::lognormal:
-      return "lognormal";
-    case Distribution::exponential:
-      return "exponential";
-    case Distribution::gamma:
-      return "gamma";
-    case Distribution::empirical:
-      break;
-  }
-  return "empirical";
+  constexpr std::array kWords{"fixed", "uniform", "lognormal", "exponential", "gamma", "empirical"};
+  return kWords.at(static_cast<std::size_t>(d));
 }
 
 const char* word(ArrivalKind kind) {

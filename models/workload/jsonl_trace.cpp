@@ -1,17 +1,7 @@
 #include "models/workload/jsonl_trace.h"
 
-#include <fmt/format.h>
-#include <simdjson.h>
-
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
-#include <optional>
-#include <string_view>
-#include <utility>
 
-#include "models/schema/units.h"
 #include "models/workload/flat_table.h"
 #include "models/workload/trace_reader.h"
 

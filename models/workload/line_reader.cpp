@@ -13,10 +13,8 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <system_error>
-#include <utility>
 
 namespace kvsim::models {
 namespace {

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "models/schema/error.h"
-#include "models/workload/distributions.h"
 
 namespace kvsim::models {
 namespace {

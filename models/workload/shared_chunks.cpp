@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "models/schema/error.h"
-#include "models/workload/distributions.h"
 #include "models/workload/shared_prefixes.h"
 
 namespace kvsim::models {

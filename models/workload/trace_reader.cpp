@@ -6,8 +6,6 @@
 #include <cmath>
 #include <filesystem>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include "models/schema/spelling.h"
 #include "models/schema/units.h"

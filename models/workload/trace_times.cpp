@@ -1,11 +1,10 @@
 // How traces write times: dates, and decimal numbers in any unit, to whole nanoseconds.
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <optional>
 #include <string_view>
-#include <system_error>
 
+#include "models/schema/text_number.h"
 #include "models/workload/trace_reader.h"
 
 namespace kvsim::models {
@@ -98,12 +97,11 @@ std::optional<std::int64_t> parse_decimal_ns(std::string_view text, int digits_t
   }
   if (!any) return std::nullopt;
   if (!text.empty()) {  // an exponent: as near as a double is
-    double number = 0;
-    const auto [rest, error] = std::from_chars(whole.data(), whole.data() + whole.size(), number);
-    if (error != std::errc() || rest != whole.data() + whole.size()) return std::nullopt;
-    for (int i = 0; i < digits_to_ns; ++i) number *= 10;
-    if (!(std::abs(number) < static_cast<double>(most))) return std::nullopt;
-    return static_cast<std::int64_t>(std::llround(number));
+    auto number = schema::number_from<double>(whole);
+    if (!number) return std::nullopt;
+    for (int i = 0; i < digits_to_ns; ++i) *number *= 10;
+    if (!(std::abs(*number) < static_cast<double>(most))) return std::nullopt;
+    return static_cast<std::int64_t>(std::llround(*number));
   }
   for (; decimals < digits_to_ns; ++decimals) {
     if (value > most / 10) return std::nullopt;

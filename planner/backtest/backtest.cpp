@@ -13,7 +13,6 @@
 #include "planner/parallel.h"
 #include "sim/scenario/keys_without_effect.h"
 #include "sim/scenario/scenario.h"
-#include "sim/serving/bottleneck.h"
 
 namespace kvsim::planner::backtest {
 namespace {

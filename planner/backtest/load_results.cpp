@@ -1,6 +1,5 @@
 // Results that load generators save.
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 
 #include <fmt/format.h>

@@ -1,10 +1,11 @@
 #include "planner/backtest/point_row.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
+
+#include "models/schema/text_number.h"
 
 namespace kvsim::planner::backtest {
 
@@ -57,21 +58,17 @@ void Texts::complete(const Given& given) {
 
 std::int64_t Texts::whole(Column c, std::int64_t least, std::int64_t most, std::int64_t without) const {
   if (empty(c)) return without;
-  std::int64_t value = 0;
-  const char* end = text[c].data() + text[c].size();
-  const auto [rest, error] = std::from_chars(text[c].data(), end, value);
-  if (error != std::errc() || rest != end || value < least || value > most) {
+  const auto value = schema::number_from<std::int64_t>(text[c]);
+  if (!value || *value < least || *value > most) {
     fail(c, fmt::format("{} is \"{}\", expected a whole number from {} to {}", kNames[c], shown(text[c]), least, most));
   }
-  return value;
+  return *value;
 }
 
 std::optional<double> Texts::positive(Column c) const {
   if (empty(c)) return std::nullopt;
-  double value = 0;
-  const char* end = text[c].data() + text[c].size();
-  const auto [rest, error] = std::from_chars(text[c].data(), end, value);
-  if (error != std::errc() || rest != end || !(value > 0) || value > kLargest) {
+  const auto value = schema::number_from<double>(text[c]);
+  if (!value || !(*value > 0) || *value > kLargest) {
     fail(c, fmt::format("{} is \"{}\", expected a number above 0", kNames[c], shown(text[c])));
   }
   return value;

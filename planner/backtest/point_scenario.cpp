@@ -174,7 +174,6 @@ ConfigNode drafter_node(const std::string& drafter, const std::string& model, bo
   return mapping({{"base", quoted(drafter)}, {"name", quoted(drafter)}, {"targets", std::move(targets)}});
 }
 
-/// How the point decodes.
 ConfigNode decode(const ServingPoint& p, const models::LlmSpec& spec, const std::string& drafter, bool changed) {
   if (!p.drafts) return mapping({{"policy", ConfigNode::scalar("full_kv")}});
   return mapping(
@@ -268,31 +267,25 @@ std::string first_problem(const ServingPoint& p) {
 PointScenario point_scenario(const ServingPoint& row, const Published& published, const models::Catalogue& catalogue,
                              const std::vector<std::string>& include) {
   PointScenario result;
+  const auto refused = [&result](std::string why) {
+    result.out_of_scope = std::move(why);
+    return result;
+  };
   ServingPoint p = as_launched(row, published.source(row.source));
   Parallelism parallelism = parallelism_of(p);
   result.group = {p.model, p.gpu, p.engine, p.precision, parallelism.name};
   result.out_of_scope = first_problem(p);
   if (!result.out_of_scope.empty()) return result;
   const std::string gpu = published.gpu(p.gpu, catalogue);
-  if (gpu.empty()) {
-    result.out_of_scope = fmt::format("GPU not in the catalogue: {}", p.gpu);
-    return result;
-  }
+  if (gpu.empty()) return refused(fmt::format("GPU not in the catalogue: {}", p.gpu));
   const std::optional<PublishedModel> model = published.model(p.model, catalogue);
-  if (!model) {
-    result.out_of_scope = fmt::format("model not in the catalogue: {}", p.model);
-    return result;
-  }
+  if (!model) return refused(fmt::format("model not in the catalogue: {}", p.model));
   const models::LlmSpec spec = catalogue.model(model->model);
   // What a point calls fp4 may be a format of the model's own (MXFP4), which is none that kernels were measured in.
-  if (!spec.weights_are_measured()) {
-    result.out_of_scope = fmt::format("weights in a format that no kernels were measured in: {}", p.model);
-    return result;
-  }
-  if (spec.state.layers > 0 || spec.indexer.layers > 0) {
-    result.out_of_scope = fmt::format("layers that no kernels were measured of: {}", p.model);
-    return result;
-  }
+  if (!spec.weights_are_measured())
+    return refused(fmt::format("weights in a format that no kernels were measured in: {}", p.model));
+  if (spec.state.layers > 0 || spec.indexer.layers > 0)
+    return refused(fmt::format("layers that no kernels were measured of: {}", p.model));
   if (spec.moe.experts == 0) {  // files say of dense models, too, how their experts are cut
     p.expert = p.expert_tensor = 1;
     parallelism = parallelism_of(p);
@@ -301,10 +294,7 @@ PointScenario point_scenario(const ServingPoint& row, const Published& published
   const std::string& of_layers = spec.moe.experts > 0 && !p.experts.empty() ? p.experts : p.weights;
   const std::string& format = of_layers.empty() ? p.precision : of_layers;
   const std::optional<NumberFormat> weights = format_of(format, model->weights);
-  if (!weights) {
-    result.out_of_scope = fmt::format("weights in {}", format);
-    return result;
-  }
+  if (!weights) return refused(fmt::format("weights in {}", format));
   std::vector<const PointLaunch*> launches;
   const LaunchOf of{p.source,
                     p.engine,
@@ -330,14 +320,10 @@ PointScenario point_scenario(const ServingPoint& row, const Published& published
   std::string drafter;
   if (p.drafts) {
     drafter = p.drafts->drafter.empty() ? drafter_for(model->model, catalogue) : p.drafts->drafter;
-    if (!drafter.empty() && !catalogue.contains(models::EntryKind::drafter, drafter)) {
-      result.out_of_scope = fmt::format("drafter not in the catalogue: {}", drafter);
-      return result;
-    }
-    if (drafter.empty() && spec.attention == models::AttentionKind::mla) {
-      result.out_of_scope = fmt::format("drafted, and no drafter of the model is known: {}", p.model);
-      return result;
-    }
+    if (!drafter.empty() && !catalogue.contains(models::EntryKind::drafter, drafter))
+      return refused(fmt::format("drafter not in the catalogue: {}", drafter));
+    if (drafter.empty() && spec.attention == models::AttentionKind::mla)
+      return refused(fmt::format("drafted, and no drafter of the model is known: {}", p.model));
   }
   const PointSource& source = published.source(p.source);
   ConfigNode gpus = mapping({{"type", quoted(gpu)}});

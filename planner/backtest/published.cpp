@@ -1,12 +1,11 @@
 #include "planner/backtest/published.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
-#include "models/kernels/fitted_schema.h"
 #include "models/schema/object_schema.h"
+#include "models/schema/text_number.h"
 #include "models/schema/yaml.h"
 #include "published_names.h"  // generated: published.yaml
 
@@ -19,10 +18,8 @@ using models::EntryKind;
 constexpr std::string_view kPromptTerm = "isl", kClientsTerm = "clients";
 
 std::optional<std::int64_t> whole_number(const std::string& text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || number < 0) return std::nullopt;
-  return number;
+  const auto number = schema::number_from<std::int64_t>(text);
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 schema::ObjectSchema<Published> published_schema() {

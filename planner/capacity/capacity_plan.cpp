@@ -1,6 +1,7 @@
 #include "planner/capacity/capacity_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -9,10 +10,9 @@
 
 #include "models/compression/functional.h"
 #include "models/schema/error.h"
-#include "planner/capacity/rate_search.h"
 #include "planner/experiment.h"
 #include "planner/parallel.h"
-#include "planner/plan/changing_rate.h"
+#include "planner/plan/traffic.h"
 #include "planner/quality_floor.h"
 
 namespace kvsim::planner::capacity {
@@ -297,21 +297,8 @@ std::string_view Configuration::limited_by() const {
 }
 
 std::string_view word_of(serving::Miss miss) {
-  switch (miss) {
-    case serving::Miss::ttft:
-      return "ttft";
-    case serving::Miss::tpot:
-      return "tpot";
-    case serving::Miss::itl:
-      return "itl";
-    case serving::Miss::e2e:
-      return "e2e";
-    case serving::Miss::refused:
-      return "memory";
-    case serving::Miss::unfinished:
-      return "unfinished";
-  }
-  return "";
+  constexpr std::array kWords{"ttft", "tpot", "itl", "e2e", "memory", "unfinished"};
+  return kWords.at(static_cast<std::size_t>(miss));
 }
 
 CapacityPlan plan_capacity(const Scenario& scenario, CapacityRequest request) {

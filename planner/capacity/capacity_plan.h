@@ -12,7 +12,6 @@
 #include "models/prices/price_table.h"
 #include "planner/capacity/fleet.h"
 #include "planner/capacity/machine_choice.h"
-#include "planner/capacity/model_margin.h"
 #include "planner/capacity/probe.h"
 #include "planner/capacity/rate_search.h"
 #include "planner/policy_words.h"

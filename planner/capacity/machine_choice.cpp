@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "models/schema/error.h"
 #include "models/schema/spelling.h"
@@ -65,15 +66,9 @@ std::string problem_with(const scenario::Scenario& s) {
 }  // namespace
 
 std::string_view words_of(Placement placement) {
-  switch (placement) {
-    case Placement::own:
-      return "as in the scenario";
-    case Placement::asked:
-      return "as asked for";
-    case Placement::smallest:
-      return "the smallest power of two with room for the model and a mean request";
-  }
-  return "";
+  constexpr std::array kWords{"as in the scenario", "as asked for",
+                              "the smallest power of two with room for the model and a mean request"};
+  return kWords.at(static_cast<std::size_t>(placement));
 }
 
 std::vector<MachineRequest> parse_machines(std::string_view list) {

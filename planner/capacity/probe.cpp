@@ -9,8 +9,6 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <optional>
-#include <vector>
 
 #include "planner/experiment.h"
 #include "planner/parallel.h"

@@ -1,9 +1,9 @@
 #include "planner/capacity/run_length.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -109,15 +109,8 @@ Load load_of(const scenario::Scenario& s) {
 }
 
 std::string_view words_of(Load load) {
-  switch (load) {
-    case Load::requests:
-      return "requests/s";
-    case Load::sessions:
-      return "sessions/s";
-    case Load::users:
-      return "users";
-  }
-  return "";
+  constexpr std::array kWords{"requests/s", "sessions/s", "users"};
+  return kWords.at(static_cast<std::size_t>(load));
 }
 
 std::string load_text(double rate, Load load) {
@@ -130,15 +123,7 @@ double requests_per_session(const scenario::Scenario& s) {
 }
 
 double requests_per_load(const scenario::Scenario& s) {
-  switch (load_of(s)) {
-    case Load::requests:
-      return 1;
-    case Load::sessions:
-      return requests_per_session(s);
-    case Load::users:
-      return 1 / cycle_s(s);
-  }
-  return 1;
+  return load_of(s) == Load::users ? 1 / cycle_s(s) : requests_per_session(s);
 }
 
 double warming_requests(const scenario::Scenario& s) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/acceptance/acceptance.h"
 #include "models/schema/error.h"
 #include "models/schema/object_schema.h"
 #include "models/schema/units.h"

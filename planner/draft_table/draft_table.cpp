@@ -21,7 +21,6 @@ namespace {
 
 constexpr std::int64_t kShortestContext = 1024;
 
-/// Values doubled from `first`, ending with `last`.
 std::vector<std::int64_t> doubled(std::int64_t first, std::int64_t last) {
   std::vector<std::int64_t> values;
   for (std::int64_t v = first; v < last; v *= 2) values.push_back(v);

@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "planner/plan/scenario_plan.h"
 #include "planner/simulated/simulated_search.h"

@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "models/acceptance/acceptance.h"
-#include "models/paths/path.h"
 #include "models/schemas.h"
 
 namespace kvsim::planner {

@@ -9,11 +9,9 @@
 #include "models/schema/units.h"
 #include "planner/infeasible.h"
 #include "planner/paths/path_costs.h"
-#include "planner/plan/scenario_costs.h"
 #include "sim/pools/configuration.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_capacity.h"
-#include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"
 
 namespace kvsim::planner {

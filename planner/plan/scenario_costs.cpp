@@ -1,16 +1,12 @@
 #include "planner/plan/scenario_costs.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
-#include <vector>
 
 #include "models/kernels/forms.h"
 #include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/kv_capacity.h"
-#include "sim/serving/kv_geometry.h"
 #include "sim/serving/schedules/staggered.h"
 #include "sim/serving/step_parts.h"
 

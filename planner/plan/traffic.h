@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "sim/scenario/scenario.h"
@@ -32,5 +33,9 @@ Traffic traffic_of(const scenario::Scenario& scenario);
 
 /// Throws Infeasible where requests of mean lengths are longer than the model's contexts.
 void check_context(const scenario::Scenario& scenario, const Traffic& traffic);
+
+/// How to go on with the rate at its highest, for users: a setting that leaves it alone, and what that says.
+/// Precondition: over_time is there.
+std::string sized_for_the_highest(const models::ArrivalSpec& arrivals);
 
 }  // namespace kvsim::planner

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "models/hardware/link_spec.h"
-#include "models/kernels/step_time.h"
 #include "models/prefetch/prefetch_spec.h"
 #include "models/schema/units.h"
 #include "planner/infeasible.h"
@@ -23,17 +23,8 @@ using serving::DecodePolicy;
 using serving::KvGeometry;
 
 std::string_view words_of(BatchBound bound) {
-  switch (bound) {
-    case BatchBound::gpu_memory:
-      return "GPU memory";
-    case BatchBound::host_memory:
-      return "host memory";
-    case BatchBound::max_requests:
-      return "schedule.max_requests";
-    case BatchBound::concurrency:
-      return "the workload's concurrency";
-  }
-  return "";
+  constexpr std::array kWords{"GPU memory", "host memory", "schedule.max_requests", "the workload's concurrency"};
+  return kWords.at(static_cast<std::size_t>(bound));
 }
 
 LikeRequests average_requests(const Traffic& traffic, std::int64_t batch) {

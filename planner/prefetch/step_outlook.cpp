@@ -1,6 +1,7 @@
 #include "planner/prefetch/step_outlook.h"
 
 #include <algorithm>
+#include <array>
 
 #include "sim/engine/time.h"
 #include "sim/serving/decode_policy.h"
@@ -16,15 +17,8 @@ using serving::LayerPipelineConfig;
 using serving::LayerStep;
 
 std::string_view words_of(Pace pace) {
-  switch (pace) {
-    case Pace::gpu:
-      return "GPU";
-    case Pace::link:
-      return "link";
-    case Pace::window:
-      return "wait for a fetch";
-  }
-  return "";
+  constexpr std::array kWords{"GPU", "link", "wait for a fetch"};
+  return kWords.at(static_cast<std::size_t>(pace));
 }
 
 SteadyStep steady_step(const LayerStep& step, const LayerPipelineConfig& pipeline, const FetchTimes& fetch) {

@@ -3,20 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <array>
 #include <cctype>
-#include <cmath>
-#include <utility>
 
 #include "models/schema/error.h"
 #include "models/schema/units.h"
 #include "planner/policy_words.h"
-#include "sim/reuse/prompt_assembly.h"
-#include "sim/reuse/reuse_times.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_capacity.h"
-#include "sim/serving/kv_geometry.h"
 #include "sim/serving/simulation.h"
 #include "sim/serving/step_parts.h"
 #include "sim/systems/systems.h"
@@ -80,21 +74,9 @@ constexpr std::int64_t kPrompts = 64;  // of a file, averaged over: the first on
 constexpr std::int64_t kSignals = 4;   // averaged over: what is chosen of them differs by less than a span
 
 PrefillKind prefill_of(PromptMethod method) {
-  switch (method) {
-    case PromptMethod::recompute:
-      return PrefillKind::recompute;
-    case PromptMethod::load:
-      return PrefillKind::prefix_cache;
-    case PromptMethod::full_reuse:
-      return PrefillKind::full_reuse;
-    case PromptMethod::epic:
-      return PrefillKind::epic;
-    case PromptMethod::cacheblend:
-      return PrefillKind::cacheblend;
-    case PromptMethod::selective:
-      return PrefillKind::selective;
-  }
-  return PrefillKind::recompute;
+  constexpr std::array kKinds{PrefillKind::recompute, PrefillKind::prefix_cache, PrefillKind::full_reuse,
+                              PrefillKind::epic,      PrefillKind::cacheblend,   PrefillKind::selective};
+  return kKinds.at(static_cast<std::size_t>(method));
 }
 
 /// Under this method; where the scenario stores nothing, as if it had room for it in host memory.
@@ -279,15 +261,9 @@ double FirstTokenModel::good_share(std::int64_t chunks, double floor) const {
 
 std::string FirstTokenModel::label() const {
   const std::string name(name_of(method_));
-  switch (method_) {
-    case PromptMethod::epic:
-      return fmt::format("{}, {} tokens", name, config().reuse->link_tokens);
-    case PromptMethod::cacheblend:
-    case PromptMethod::selective:
-      return fmt::format("{}, rho {:.4g}", name, config().reuse->rho);
-    default:
-      return name;
-  }
+  if (!blends(method_) || method_ == PromptMethod::full_reuse) return name;
+  return method_ == PromptMethod::epic ? fmt::format("{}, {} tokens", name, config().reuse->link_tokens)
+                                       : fmt::format("{}, rho {:.4g}", name, config().reuse->rho);
 }
 
 }  // namespace kvsim::planner

@@ -7,9 +7,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <numeric>
-#include <vector>
 
 #include "planner/experiment.h"
 #include "planner/parallel.h"

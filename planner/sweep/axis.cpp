@@ -3,21 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <set>
 #include <stdexcept>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "models/schema/decimal.h"
 #include "models/schema/error.h"
-#include "models/schema/units.h"
 #include "sim/scenario/scenario.h"
 
 namespace kvsim::planner::sweep {

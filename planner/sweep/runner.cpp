@@ -10,7 +10,6 @@
 
 #include "planner/parallel.h"
 #include "planner/planned_dispatch.h"
-#include "planner/sweep/plan.h"
 
 namespace kvsim::planner::sweep {
 namespace {

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
-#include <optional>
 
 #include "models/schema/units.h"
 
@@ -64,6 +63,21 @@ Moments lognormal_errors(double mu, double sigma, double n) {
   const double of_mean = kSigmas99 * std::sqrt(variance / n + variance * variance / (2 * n));
   const double of_cv = kSigmas99 * sigma * std::exp(variance) / cv * sigma / std::sqrt(2 * n);
   return {{mean, mean * std::exp(-of_mean), mean * std::exp(of_mean)}, around(cv, of_cv)};
+}
+
+/// The largest difference between a sample and a law that says which share is up to a value, and which is below it.
+template <class UpTo, class Below>
+double largest_difference(std::span<const std::int64_t> ascending, const UpTo& up_to, const Below& below) {
+  const auto n = static_cast<double>(ascending.size());
+  double most = 0;
+  for (std::size_t i = 0; i < ascending.size();) {
+    std::size_t end = i;
+    while (end < ascending.size() && ascending[end] == ascending[i]) ++end;
+    most = std::max({most, std::abs(static_cast<double>(end) / n - up_to(ascending[i])),
+                     std::abs(static_cast<double>(i) / n - below(ascending[i]))});
+    i = end;
+  }
+  return most;
 }
 
 /// Two values for each of equally large parts of the sample, a standard deviation to either side of their mean, so that
@@ -141,16 +155,9 @@ Drawn drawn_by(const LengthSpec& law) {
 }
 
 double distance(std::span<const std::int64_t> ascending, const LengthSpec& law) {
-  const auto n = static_cast<double>(ascending.size());
-  double most = 0;
-  for (std::size_t i = 0; i < ascending.size();) {
-    std::size_t end = i;
-    while (end < ascending.size() && ascending[end] == ascending[i]) ++end;
-    most = std::max({most, std::abs(static_cast<double>(end) / n - share_up_to(law, ascending[i])),
-                     std::abs(static_cast<double>(i) / n - share_up_to(law, ascending[i] - 1))});
-    i = end;
-  }
-  return most;
+  return largest_difference(
+      ascending, [&law](std::int64_t x) { return share_up_to(law, x); },
+      [&law](std::int64_t x) { return share_up_to(law, x - 1); });
 }
 
 double distance(std::span<const std::int64_t> a, std::span<const std::int64_t> b) {
@@ -242,16 +249,9 @@ double gap_distance(std::span<const std::int64_t> ascending, const models::Arriv
                                                                : Distribution::fixed;
   // Gaps are whole ns, as drawn ones are.
   const auto up_to = [&](double ns) { return ns <= 0 ? 0 : continuous_share(kind, mean_ns, law.cv, ns); };
-  double most = 0;
-  for (std::size_t i = 0; i < ascending.size();) {
-    std::size_t end = i;
-    while (end < ascending.size() && ascending[end] == ascending[i]) ++end;
-    const auto at = static_cast<double>(ascending[i]);
-    most = std::max({most, std::abs(static_cast<double>(end) / n - up_to(at + 0.5)),
-                     std::abs(static_cast<double>(i) / n - up_to(at - 0.5))});
-    i = end;
-  }
-  return most;
+  return largest_difference(
+      ascending, [&](std::int64_t gap) { return up_to(static_cast<double>(gap) + 0.5); },
+      [&](std::int64_t gap) { return up_to(static_cast<double>(gap) - 0.5); });
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-#include "planner/traffic/prefix_fit.h"
-
+// Beginnings that prompts share: how many, how popular, how long.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -9,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "planner/traffic/traffic_fit.h"
 #include "sim/engine/random.h"
 
 namespace kvsim::planner::traffic {

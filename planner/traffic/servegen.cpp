@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "models/schema/error.h"
+#include "models/schema/text_number.h"
 #include "models/schema/units.h"
 #include "models/workload/line_reader.h"
 #include "sim/engine/random.h"
@@ -28,10 +28,8 @@ using models::LineReader;
 using schema::InputError;
 
 std::optional<double> number_in(std::string_view text) {
-  double value = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || rest != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
+  const auto value = schema::number_from<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 constexpr double kHighestRate = 1e6;                    // of a client

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
-#include <string>
 #include <utility>
 
 #include "models/schema/error.h"

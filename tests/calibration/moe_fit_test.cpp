@@ -1,5 +1,5 @@
 // Routed experts: rows that a form generates are fitted, read, refused, and written.
-#include "models/calibration/moe_fit.h"
+#include "models/calibration/operator_fits.h"
 
 #include <gtest/gtest.h>
 

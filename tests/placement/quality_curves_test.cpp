@@ -121,6 +121,16 @@ TEST(QualityCurves, KeyDiffMayBeTheBest) {
   EXPECT_DOUBLE_EQ(loss_of(context, MethodFamily::snapkv, 0.1, spec), 0.6);
 }
 
+/// One curve for each context, in order.
+QualityTable generated_curves(std::span<const Sensitivity> contexts, const OptionPool& pool, const QualitySpec& spec,
+                              RandomSource& random) {
+  QualityTable table(pool.size());
+  for (const Sensitivity& sensitivity : contexts) {
+    table.add(generated_curve(draw_context(sensitivity, spec, random), pool, spec));
+  }
+  return table;
+}
+
 TEST(QualityCurves, OfOneContextDependOnNoOther) {
   const OptionPool pool = usual_pool();
   const std::vector<Sensitivity> few(5, kSamsum);

@@ -1,5 +1,5 @@
 // Machines that the error of the model asks for, by hand.
-#include "planner/capacity/model_margin.h"
+#include "planner/capacity/fleet.h"
 
 #include <gtest/gtest.h>
 

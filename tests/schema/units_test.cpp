@@ -139,10 +139,10 @@ TEST(Units, FormattingChoosesTheUnitThatReadsBest) {
   EXPECT_EQ(format_bytes(0), "0 B");
   EXPECT_EQ(format_bytes(1), "1 B");
   EXPECT_EQ(format_bytes(1024), "1 KiB");
-  EXPECT_EQ(format_tokens(32'768), "32Ki tokens");
-  EXPECT_EQ(format_tokens(32'000), "32k tokens");
-  EXPECT_EQ(format_tokens(512), "512 tokens");
-  EXPECT_EQ(format_tokens(1), "1 token");
+  EXPECT_EQ(format_integral(Dimension::tokens, 32'768), "32Ki tokens");
+  EXPECT_EQ(format_integral(Dimension::tokens, 32'000), "32k tokens");
+  EXPECT_EQ(format_integral(Dimension::tokens, 512), "512 tokens");
+  EXPECT_EQ(format_integral(Dimension::tokens, 1), "1 token");
   EXPECT_EQ(format_time(0.025), "25 ms");
   EXPECT_EQ(format_time(0.1), "100 ms");
   EXPECT_EQ(format_time(1200), "20 min");

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <exception>
-#include <string>
 #include <string_view>
 
 #include "tools/output/write_file.h"

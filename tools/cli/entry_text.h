@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "models/catalogue/catalogue.h"
 #include "models/llm/llm_spec.h"

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 
 #include <fcntl.h>
 #include <fmt/format.h>

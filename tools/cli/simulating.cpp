@@ -20,7 +20,6 @@
 #include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
 #include "tools/results/figure_rows.h"
-#include "tools/results/result_document.h"
 #include "tools/results/section.h"
 
 namespace kvsim::cli {

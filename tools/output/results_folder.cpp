@@ -1,9 +1,7 @@
 #include "tools/output/results_folder.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -20,7 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <boost/crc.hpp>
-#include <nlohmann/json.hpp>
 
 #include "models/schema/error.h"
 
@@ -28,7 +25,6 @@ namespace kvsim::output {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 using schema::InputError;
 
 constexpr const char* kLock = "lock";
@@ -62,66 +58,14 @@ std::optional<std::string> text_of(const std::string& path) {
   return text;
 }
 
-/// Names that lead out of the folder are no names of its files.
-std::string file_name(const Json& json) {
-  std::string name = json;
-  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
-    throw std::invalid_argument("no file of the folder");
-  }
-  return name;
-}
-
-Manifest parsed(const std::string& path, const std::string& text) {
-  try {
-    Manifest manifest;
-    const Json json = Json::parse(text);
-    for (const Json& one : json.at("sets")) {
-      FileSet& set = manifest.sets.emplace_back();
-      for (const Json& file : one.at("files")) {
-        FileSet::File& entry = set.files.emplace_back();
-        entry.name = file_name(file.at("name"));
-        if (!file.contains("bytes")) continue;
-        const std::string crc = file.at("crc32");
-        entry.checksum = {file.at("bytes"), 0};
-        const auto [end, error] = std::from_chars(crc.data(), crc.data() + crc.size(), entry.checksum->crc32, 16);
-        if (error != std::errc{} || end != crc.data() + crc.size()) throw std::invalid_argument("no checksum");
-      }
-      if (one.contains("journal")) set.journal = file_name(one.at("journal"));
-      set.interrupted = one.value("interrupted", "");
-    }
-    return manifest;
-  } catch (const std::exception&) {
-    throw InputError(fmt::format("{}: damaged: remove it to take the files beside it as they are", path));
-  }
-}
-
 /// The manifest that replaces a damaged one does not depend on it.
 Manifest manifest_or_none(const std::string& path) {
   try {
     const auto text = text_of(path);
-    return text ? parsed(path, *text) : Manifest{};
+    return text ? parsed_manifest(path, *text) : Manifest{};
   } catch (const InputError&) {
     return {};
   }
-}
-
-std::string to_text(const Manifest& manifest) {
-  Json sets = Json::array();
-  for (const FileSet& set : manifest.sets) {
-    Json one{{"files", Json::array()}};
-    for (const FileSet::File& file : set.files) {
-      Json entry{{"name", file.name}};
-      if (file.checksum) {
-        entry["bytes"] = file.checksum->bytes;
-        entry["crc32"] = fmt::format("{:08x}", file.checksum->crc32);
-      }
-      one["files"].push_back(std::move(entry));
-    }
-    if (!set.journal.empty()) one["journal"] = set.journal;
-    if (!set.interrupted.empty()) one["interrupted"] = set.interrupted;
-    sets.push_back(std::move(one));
-  }
-  return Json{{"sets", std::move(sets)}}.dump(2) + "\n";
 }
 
 bool is_unchanged(const std::string& folder, const FileSet::File& file) {
@@ -156,7 +100,7 @@ void complete_swap(const std::string& folder) {
   const std::string swap = join(own(folder), kSwap), manifest = join(own(folder), kManifest);
   const std::string decided = decided_in(folder);
   if (const auto text = text_of(decided)) {
-    const Manifest now = parsed(decided, *text);
+    const Manifest now = parsed_manifest(decided, *text);
     for (const FileSet& set : now.sets) {
       for (const FileSet::File& file : set.files) move_file(join(swap, file.name), join(folder, file.name));
     }
@@ -240,25 +184,6 @@ std::optional<Checksum> checksum_of_file(const std::string& path) {
   return file.bad() ? std::nullopt : std::optional(Checksum{bytes, crc.checksum()});
 }
 
-bool can_list(const std::string& name) {
-  try {
-    static_cast<void>(Json(name).dump());
-    return true;
-  } catch (const Json::exception&) {
-    return false;
-  }
-}
-
-bool FileSet::has(std::string_view name) const {
-  return name == journal ||
-         std::any_of(files.begin(), files.end(), [&](const File& file) { return file.name == name; });
-}
-
-const FileSet* Manifest::set_of(std::string_view name) const {
-  const auto found = std::find_if(sets.begin(), sets.end(), [&](const FileSet& set) { return set.has(name); });
-  return found == sets.end() ? nullptr : &*found;
-}
-
 FolderLock::FolderLock(const std::string& folder, const std::string& path)
     : traces_{join(own(folder), kLock), own(folder)} {
   const std::string& name = traces_.front();
@@ -340,7 +265,7 @@ void LockedFolder::release(Manifest& manifest, const std::vector<std::string>& i
   if (released == 0) return;
   std::erase_if(manifest.sets, [](const FileSet& set) { return set.files.empty(); });
   const std::string place = staged(std::string(kNextManifest)), path = join(own(folder_), kManifest);
-  write_file(place, to_text(manifest), path);
+  write_file(place, manifest_text(manifest), path);
   if (::rename(place.c_str(), path.c_str()) != 0) cannot_write(path, errno);
 }
 
@@ -366,7 +291,7 @@ void LockedFolder::forget(const std::string& journal) const {
 
 void LockedFolder::swap_in(const Manifest& manifest) const {
   const std::string swap = join(own(folder_), kSwap);
-  write_file(staged(std::string(kNextManifest)), to_text(manifest), join(own(folder_), kManifest));
+  write_file(staged(std::string(kNextManifest)), manifest_text(manifest), join(own(folder_), kManifest));
   flush_folder(join(own(folder_), kNew));
   if (::rename(join(own(folder_), kNew).c_str(), swap.c_str()) != 0) cannot_write(swap, errno);
   flush_folder(own(folder_));
@@ -396,7 +321,7 @@ std::optional<Manifest> checked_folder(const std::string& folder, std::string_vi
     const auto text = text_of(path);
     if (!text && is_pending(folder)) continue;
     if (!text) return std::nullopt;
-    Manifest manifest = parsed(path, *text);
+    Manifest manifest = parsed_manifest(path, *text);
     const std::string wrong = what_is_wrong(folder, manifest, name);
     if (wrong.empty()) return manifest;
     if (is_pending(folder) || text_of(path) != text) continue;  // another process replaces the set

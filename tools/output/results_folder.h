@@ -60,6 +60,10 @@ struct Manifest {
   [[nodiscard]] const FileSet* set_of(std::string_view name) const;
 };
 
+/// The manifest that a file's text is. Throws schema::InputError, which names `path`, where it is damaged.
+[[nodiscard]] Manifest parsed_manifest(const std::string& path, const std::string& text);
+[[nodiscard]] std::string manifest_text(const Manifest& manifest);
+
 /// Whether a manifest can hold the name: it is UTF-8.
 [[nodiscard]] bool can_list(const std::string& name);
 

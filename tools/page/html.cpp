@@ -1,9 +1,6 @@
 // Pages as HTML. Everything that comes from a result is escaped; the page's policy allows its own style and
 // script, by their hashes, and nothing else: no request, no other script, whatever a name in a result says.
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 

@@ -1,9 +1,6 @@
 #include "tools/plot/chart.h"
 
 #include <algorithm>
-#include <cmath>
-
-#include <fmt/format.h>
 
 #include "tools/plot/frame.h"
 #include "tools/plot/svg.h"

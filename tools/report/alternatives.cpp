@@ -1,5 +1,4 @@
 // What else was tried for a plan, and what it would cost to take it.
-#include <cmath>
 
 #include <fmt/format.h>
 

@@ -1,7 +1,6 @@
 // At the end: documents without sections of their own (plans for pools, for stored KV, for chunks; validation) as
 // tables; definitions of the figures; the scenarios with every default written out.
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include <fmt/format.h>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/report/documents.h"
 #include "tools/report/parts.h"
 #include "tools/results/figure_rows.h"
 #include "tools/results/numbers.h"

@@ -3,18 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 
 #include <fmt/format.h>
 
 #include "models/schema/error.h"
 #include "models/schema/units.h"
 #include "models/schema/yaml.h"
-#include "sim/serving/slo.h"
 #include "tools/output/results_folder.h"
 #include "tools/results/numbers.h"
 #include "tools/results/result_document.h"
@@ -22,15 +19,6 @@
 
 namespace kvsim::report {
 namespace {
-
-const Json& nothing() {
-  static const Json empty = Json::object();
-  return empty;
-}
-
-double value_of(const Json& json) {
-  return json.is_number() ? json.get<double>() : std::numeric_limits<double>::quiet_NaN();
-}
 
 std::optional<double> time_of(const Json& scenario, std::string_view key) {
   const std::string said = text(scenario, {"slo", key});
@@ -132,64 +120,6 @@ std::string policy_of(const Json& result) {
   return decode == "full_kv" ? name : name + ", " + decode;
 }
 
-}  // namespace
-
-const Json& at(const Json& document, Path path) {
-  const Json* here = &document;
-  for (const std::string_view key : path) {
-    if (!here->is_object()) return nothing();
-    const auto it = here->find(std::string(key));
-    if (it == here->end()) return nothing();
-    here = &*it;
-  }
-  return *here;
-}
-
-bool has(const Json& document, Path path) {
-  const Json& found = at(document, path);
-  return &found != &nothing() && !found.is_null();
-}
-
-std::optional<double> number(const Json& document, Path path) {
-  const Json& found = at(document, path);
-  if (!found.is_number()) return std::nullopt;
-  return found.get<double>();
-}
-
-double number_or_nan(const Json& document, Path path) {
-  return value_of(at(document, path));
-}
-
-std::string text(const Json& document, Path path) {
-  const Json& found = at(document, path);
-  return found.is_string() ? found.get<std::string>() : std::string();
-}
-
-bool truth(const Json& document, Path path) {
-  const Json& found = at(document, path);
-  return found.is_boolean() && found.get<bool>();
-}
-
-std::vector<double> numbers(const Json& document, Path path) {
-  std::vector<double> list;
-  const Json& found = at(document, path);
-  if (!found.is_array()) return list;
-  for (const Json& element : found) list.push_back(value_of(element));
-  return list;
-}
-
-std::vector<std::string> texts(const Json& document, Path path) {
-  std::vector<std::string> list;
-  const Json& found = at(document, path);
-  if (!found.is_array()) return list;
-  for (const Json& element : found) {
-    if (element.is_string()) list.push_back(element.get<std::string>());
-  }
-  return list;
-}
-
-namespace {
-
 /// The lines of one section of a scenario as kvsim writes it: from its name, which begins a line, to the next.
 std::string section_of(const std::string& yaml, const std::string& section) {
   const std::size_t line = ("\n" + yaml).find("\n" + section + ":");
@@ -288,42 +218,6 @@ std::string draft_settings(const Json& document) {
   const Json scenario = resolved_section(document, "decode");
   const auto x = number(scenario, {"decode", "draft_length"}), c = number(scenario, {"decode", "keep_ratio"});
   return x && c ? fmt::format("x = {:g}, c = {:g}", *x, *c) : std::string();
-}
-
-AxisValues axis_values(const Json& axis) {
-  AxisValues out;
-  const Json& values = at(axis, {"values"});
-  if (!values.is_array()) return {};
-  for (const Json& value : values) {
-    double number = 0;
-    std::string unit;
-    if (value.is_number()) {
-      number = value.get<double>();
-    } else if (value.is_string()) {
-      const auto& said = value.get_ref<const std::string&>();
-      const auto [rest, error] = std::from_chars(said.data(), said.data() + said.size(), number);
-      if (error != std::errc{}) return {};
-      unit.assign(rest, said.data() + said.size());
-    } else {
-      return {};
-    }
-    if (!out.values.empty() && unit != out.unit) return {};
-    out.unit = unit;
-    out.values.push_back(number);
-  }
-  if (out.unit.starts_with(' ')) out.unit.erase(0, 1);
-  return out;
-}
-
-double figure_at(const Json& result, std::string_view path) {
-  const Json* here = &result;
-  while (true) {
-    const std::size_t dot = path.find('.');
-    here = &at(*here, {path.substr(0, dot)});
-    if (dot == std::string_view::npos) break;
-    path.remove_prefix(dot + 1);
-  }
-  return here->is_number() ? here->get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
 
 namespace {

@@ -20,10 +20,7 @@
 namespace kvsim::report {
 namespace {
 
-template <class T>
-void add_once(std::vector<T>& list, const T& item) {
-  if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(item);
-}
+using results::add_once;
 
 void add_once(std::vector<std::string>& list, const std::vector<std::string>& items) {
   for (const std::string& item : items) add_once(list, item);
@@ -194,14 +191,10 @@ void add_model_error(Sureness& sure, const Simulated& run) {
                                    count("points"),           number_or_nan(said, {"confidence"}),
                                    interval_of(said, "tpot"), interval_of(said, "ttft"),
                                    interval_of(said, "e2e")};
-  const auto add = [&sure](const std::string& sentence) {
-    std::vector<std::string>& all = sure.sentences;
-    if (std::find(all.begin(), all.end(), sentence) == all.end()) all.push_back(sentence);
-  };
   if (sure.model.empty()) sure.model = results::interval_words(error.e2e, "time of a request");
-  add(results::error_words(error));
+  add_once(sure.sentences, results::error_words(error));
   const std::string unknown = text(said, {"not_measured"});
-  if (!unknown.empty()) add(results::unknown_words({unknown}));
+  if (!unknown.empty()) add_once(sure.sentences, results::unknown_words({unknown}));
 }
 
 void add_run(Sureness& sure, const Simulated& run, std::string_view metric = "throughput.output_tokens_per_s",

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "models/schema/units.h"
-#include "tools/results/fields.h"
 
 namespace kvsim::results {
 namespace {

@@ -26,6 +26,8 @@ struct CapacityOutcome {
 
 Json capacity_document(const CapacityOutcome& outcome);
 KeyList capacity_keys();
+/// The key of all configurations, with fields of its own for each.
+Field<CapacityOutcome> configurations_field();
 
 /// The decision, then the tables, then on what it rests.
 Page capacity_page(const CapacityOutcome& outcome);
@@ -41,6 +43,9 @@ template <class Get>
 auto at_rate(Get get) {
   return [get](const planner::capacity::Configuration& c) { return c.sustained() ? get(c, *c.sustained()) : kNone; };
 }
+
+/// Heading of the requests/s that sessions bring.
+inline constexpr std::string_view kRequests_s = "requests/s";
 
 /// Figures of one replica at its rate: none where no rate passes.
 const Fields<planner::capacity::Configuration>& rate_fields();
@@ -100,6 +105,17 @@ std::string marked_machine(const planner::capacity::Configuration& c);
 
 /// How the GPUs per replica were chosen.
 [[nodiscard]] std::string placement_words(const planner::capacity::Configuration& c);
+
+/// "h100-sxm:2", of two GPUs a replica.
+[[nodiscard]] std::string machine_words(const planner::capacity::Configuration& c);
+/// Whether the kernel times of this machine are those of another, or of none, scaled.
+[[nodiscard]] bool scaled_times(const planner::capacity::Configuration& c);
+/// "h100-sxm, 80 GB DRAM, ssd 800 GB": with the sizes that are varied.
+[[nodiscard]] std::string sized_name(const planner::capacity::Configuration& c, std::string name);
+/// A load in words; sessions also as the requests that they bring: "33.30 sessions/s (199.8 requests/s)".
+[[nodiscard]] std::string load_of_plan(const planner::capacity::CapacityPlan& plan, double rate);
+/// How many configurations were not done; `plan.stopped` are.
+[[nodiscard]] std::string interrupted_sentence(const planner::capacity::CapacityPlan& plan);
 
 /// What to buy, and what would be cheaper.
 std::vector<std::string> capacity_decision(const planner::capacity::CapacityPlan& plan);

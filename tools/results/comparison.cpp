@@ -1,14 +1,12 @@
 #include "tools/results/comparison.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "tools/results/documents.h"
 #include "tools/results/metrics.h"
-#include "tools/results/numbers.h"
 #include "tools/results/provenance.h"
 #include "tools/results/result_document.h"
 #include "tools/results/run_page.h"

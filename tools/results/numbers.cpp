@@ -1,10 +1,7 @@
 #include "tools/results/numbers.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
-#include <span>
 
 #include <fmt/format.h>
 

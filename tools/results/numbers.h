@@ -2,6 +2,7 @@
 // themselves: what they are counted in, which direction is better, a sentence.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -13,6 +14,12 @@
 #include <vector>
 
 namespace kvsim::results {
+
+/// Appends what the list does not hold yet.
+template <class T>
+void add_once(std::vector<T>& list, T item) {
+  if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(std::move(item));
+}
 
 /// A figure that a row does not have.
 inline constexpr double kNone = std::numeric_limits<double>::quiet_NaN();

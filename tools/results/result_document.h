@@ -3,10 +3,6 @@
 // version give equal bytes: figures of the wall clock are null unless asked for.
 #pragma once
 
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "tools/results/documents.h"

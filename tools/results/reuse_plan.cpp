@@ -1,6 +1,5 @@
 #include "tools/results/plan.h"
 
-#include <algorithm>
 #include <functional>
 
 #include <fmt/format.h>
@@ -236,7 +235,7 @@ std::vector<std::string> plan_assumptions(const scenario::Scenario& scenario) {
   for (const serving::PrefillKind prefill : {serving::PrefillKind::full_reuse, serving::PrefillKind::epic,
                                              serving::PrefillKind::cacheblend, serving::PrefillKind::selective}) {
     for (std::string& sentence : assumptions_of(scenario::with(scenario, planner::prefill_changes(prefill)))) {
-      if (std::find(said.begin(), said.end(), sentence) == said.end()) said.push_back(std::move(sentence));
+      add_once(said, std::move(sentence));
     }
   }
   return said;
@@ -249,9 +248,8 @@ std::string better_answers(const ContextOutlook& c, const MethodOutlook& chosen)
   for (const MethodOutlook& m : c.methods) {
     if (planner::blends(m.method) && m.problem.empty() && *m.good_share > *best->good_share) best = &m;
   }
-  if (best != &chosen) {
-    text += fmt::format("; {} by {}, {}", whole_percent(*best->good_share), best->label, seconds(best->ttft_s));
-  }
+  if (best == &chosen) return text + ")";
+  text += fmt::format("; {} by {}, {}", whole_percent(*best->good_share), best->label, seconds(best->ttft_s));
   return text + ")";
 }
 
@@ -285,9 +283,8 @@ std::vector<std::string> problems(const ReusePlan& plan) {
   std::vector<std::string> all;
   for (const ContextOutlook& c : plan.contexts) {
     for (const MethodOutlook& m : c.methods) {
-      if (!m.problem.empty()) {
-        all.push_back(fmt::format("{}, {} tokens: {}", name_of(m.method), whole(c.prompt.context()), m.problem));
-      }
+      if (m.problem.empty()) continue;
+      all.push_back(fmt::format("{}, {} tokens: {}", name_of(m.method), whole(c.prompt.context()), m.problem));
     }
   }
   return all;

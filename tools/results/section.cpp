@@ -1,7 +1,6 @@
 #include "tools/results/section.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "models/schema/unseen.h"
 

@@ -2,7 +2,6 @@
 // reason is kept beside the document under the number's path.
 #pragma once
 
-#include <concepts>
 #include <string>
 #include <string_view>
 

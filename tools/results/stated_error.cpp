@@ -1,7 +1,6 @@
 #include "tools/results/stated_error.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

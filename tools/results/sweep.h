@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -161,6 +160,9 @@ struct TimeColumn {
 /// The percentiles that objectives limit, among figures of these names; the 99th of TTFT and TPOT without any. The
 /// medians stand beside them where there is room.
 [[nodiscard]] std::vector<TimeColumn> time_columns(const std::vector<std::string>& figures);
+
+/// Sentences that say which point is best, by what, and which others may as well be.
+std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figures, const Ranking& ranking);
 
 Page sweep_page(const Sweep& sweep);
 

@@ -1,7 +1,6 @@
 // Probes of measured serving points: what they were predicted to be, and what is stated of the error.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <thread>
 

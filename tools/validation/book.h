@@ -3,9 +3,7 @@
 
 #include <functional>
 #include <map>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tools/validation/expression.h"

@@ -1,6 +1,7 @@
 #include "tools/validation/experiment.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -104,35 +105,13 @@ std::vector<Variant> variants_of(const std::vector<ExperimentFile>& files) {
 }  // namespace
 
 std::string_view to_string(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::reproduced:
-      return "reproduced";
-    case Outcome::shape:
-      return "shape";
-    case Outcome::off:
-      return "off";
-    case Outcome::cannot:
-      return "cannot";
-  }
-  return "";
+  constexpr std::array kWords{"reproduced", "shape", "off", "cannot"};
+  return kWords.at(static_cast<std::size_t>(outcome));
 }
 
 std::string_view to_string(Standing standing) {
-  switch (standing) {
-    case Standing::predicted:
-      return "predicted";
-    case Standing::fitted:
-      return "fitted";
-    case Standing::inputs:
-      return "inputs";
-    case Standing::order_only:
-      return "order only";
-    case Standing::off:
-      return "off";
-    case Standing::cannot:
-      return "cannot";
-  }
-  return "";
+  constexpr std::array kWords{"predicted", "fitted", "inputs", "order only", "off", "cannot"};
+  return kWords.at(static_cast<std::size_t>(standing));
 }
 
 double JudgedPoint::error() const {

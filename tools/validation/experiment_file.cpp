@@ -1,8 +1,8 @@
 #include "tools/validation/experiment_file.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
-#include <cmath>
 #include <filesystem>
 #include <functional>
 
@@ -191,15 +191,8 @@ std::string name_of(std::string path) {
 }  // namespace
 
 std::string_view to_string(Evidence evidence) {
-  switch (evidence) {
-    case Evidence::prediction:
-      return "prediction";
-    case Evidence::fitted:
-      return "fitted";
-    case Evidence::input:
-      return "input";
-  }
-  return "";
+  constexpr std::array kWords{"prediction", "fitted", "input"};
+  return kWords.at(static_cast<std::size_t>(evidence));
 }
 
 std::vector<std::string> XAxisText::places() const {

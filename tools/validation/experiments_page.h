@@ -1,7 +1,6 @@
 // Experiments as people read them, as one JSON document, and as a page with their figures.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "tools/results/numbers.h"

@@ -1,5 +1,6 @@
 #include "tools/validation/figure.h"
 
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -33,17 +34,8 @@ std::string_view Figure::group() const {
 }
 
 std::string_view to_string(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::pass:
-      return "pass";
-    case Verdict::outside:
-      return "outside";
-    case Verdict::skipped:
-      return "skipped";
-    case Verdict::prediction:
-      return "prediction";
-  }
-  return "";
+  constexpr std::array kWords{"pass", "outside", "skipped", "prediction"};
+  return kWords.at(static_cast<std::size_t>(verdict));
 }
 
 Tally tally(const std::vector<Figure>& figures) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <set>
 
-#include "models/schema/object_schema.h"
 #include "models/schema/yaml.h"
 
 namespace kvsim::validation {

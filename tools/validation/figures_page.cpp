@@ -7,8 +7,6 @@
 #include <fmt/ranges.h>
 
 #include "tools/results/documents.h"
-#include "tools/results/numbers.h"
-#include "tools/validation/group.h"
 
 namespace kvsim::validation {
 namespace {

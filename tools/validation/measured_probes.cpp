@@ -1,9 +1,6 @@
 // Probes of measured data: kernel times row by row against profiles, and public serving points.
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <filesystem>
-#include <limits>
 
 #include <fmt/format.h>
 

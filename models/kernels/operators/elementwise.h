@@ -1,7 +1,6 @@
 // Norms, rotary embedding and activations of a step: passes over its tokens.
 #pragma once
 
-#include <utility>
 #include <vector>
 
 #include "models/kernels/elementwise_kernels.h"

@@ -2,18 +2,16 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
-#include <array>
-#include <charconv>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "models/schema/spelling.h"
+#include "models/schema/text_number.h"
 #include "models/schema/units.h"
 #include "models/workload/csv_table.h"
 #include "models/workload/jsonl_trace.h"
@@ -175,16 +173,10 @@ class Clock {
 
  private:
   [[nodiscard]] int digits() const {
-    switch (form_) {
-      case TimeForm::milliseconds:
-        return 6;
-      case TimeForm::microseconds:
-        return 3;
-      case TimeForm::nanoseconds:
-        return 0;
-      default:
-        return 9;
-    }
+    return form_ == TimeForm::milliseconds   ? 6
+           : form_ == TimeForm::microseconds ? 3
+           : form_ == TimeForm::nanoseconds  ? 0
+                                             : 9;
   }
 
   void find(const Cell& cell) {
@@ -192,27 +184,23 @@ class Clock {
       form_ = TimeForm::date;
       return;
     }
-    double value = 0;
-    const char* const end = cell.text.data() + cell.text.size();
-    const auto [rest, error] = std::from_chars(cell.text.data(), end, value);
-    const bool number = error == std::errc() && rest == end;
+    const auto value = schema::number_from<double>(cell.text);
     constexpr double from = 946'684'800, until = 4'102'444'800;  // 2000 to 2100, s since 1970
     double unit = 1;
     for (const TimeForm form :
          {TimeForm::seconds, TimeForm::milliseconds, TimeForm::microseconds, TimeForm::nanoseconds}) {
-      if (number && value >= from * unit && value < until * unit) {
+      if (value && *value >= from * unit && *value < until * unit) {
         form_ = form;
         return;
       }
       unit *= 1000;
     }
     lines_.fail(cell.byte,
-                number
-                    ? fmt::format("{} is {}, which is no time since 1970 in this century, expected the unit of times "
-                                  "beside the columns: time: s, ms, us or ns",
-                                  cell.name, cell.text.substr(0, 40))
-                    : fmt::format("{} is \"{}\", expected a date such as 2023-11-16T18:15:46.68Z, or time since 1970",
-                                  cell.name, cell.text.substr(0, 40)));
+                value ? fmt::format("{} is {}, which is no time since 1970 in this century, expected the unit of times "
+                                    "beside the columns: time: s, ms, us or ns",
+                                    cell.name, cell.text.substr(0, 40))
+                      : fmt::format("{} is \"{}\", expected a date such as 2023-11-16T18:15:46.68Z, or time since 1970",
+                                    cell.name, cell.text.substr(0, 40)));
   }
 
   const LineReader& lines_;
@@ -220,15 +208,13 @@ class Clock {
 };
 
 std::int64_t tokens_of(const LineReader& lines, const TraceBuilder& trace, const Cell& cell) {
-  std::int64_t value = 0;
-  const char* const end = cell.text.data() + cell.text.size();
-  const auto [rest, error] = std::from_chars(cell.text.data(), end, value);
-  if (error != std::errc() || rest != end) {
+  const auto value = schema::number_from<std::int64_t>(cell.text);
+  if (!value) {
     lines.fail(cell.byte,
                fmt::format("{} is \"{}\", expected a whole number of tokens", cell.name, cell.text.substr(0, 40)));
   }
-  trace.check_tokens(cell.name, value, cell.byte);
-  return value;
+  trace.check_tokens(cell.name, *value, cell.byte);
+  return *value;
 }
 
 bool given(const Cell& name) {

@@ -2,9 +2,8 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
-#include <system_error>
 
+#include "models/schema/text_number.h"
 #include "models/schema/units.h"
 #include "models/workload/csv_table.h"
 #include "models/workload/trace_reader.h"
@@ -18,19 +17,17 @@ void read_csv(LineReader& lines, TraceBuilder& trace) {
   trace.each([&] {
     if (!table.next()) return false;
     const CsvTable::Field arrival = table.field(0), prompt = table.field(1), output = table.field(2);
-    double arrival_s = 0;
-    const char* const end = arrival.text.data() + arrival.text.size();
-    const auto [rest, error] = std::from_chars(arrival.text.data(), end, arrival_s);
-    if (error != std::errc() || rest != end) {
+    const auto arrival_s = schema::number_from<double>(arrival.text);
+    if (!arrival_s) {
       lines.fail(arrival.byte, fmt::format("arrival_s is \"{}\", expected a number of seconds since the start",
                                            arrival.text.substr(0, 40)));
     }
-    if (trace.noted(to_arrival_ns(arrival_s, kNsPerSecond))) return true;
+    if (trace.noted(to_arrival_ns(*arrival_s, kNsPerSecond))) return true;
     const std::int64_t prompt_tokens = table.whole_number(prompt);
     const std::int64_t output_tokens = table.whole_number(output);
     trace.check_tokens(prompt.name, prompt_tokens, prompt.byte);
     trace.check_tokens(output.name, output_tokens, output.byte);
-    trace.add(to_arrival_ns(arrival_s, kNsPerSecond), arrival.byte, prompt_tokens, output_tokens);
+    trace.add(to_arrival_ns(*arrival_s, kNsPerSecond), arrival.byte, prompt_tokens, output_tokens);
     return true;
   });
 }

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "planner/experiment.h"
-#include "planner/paths/path_costs.h"
 #include "planner/paths/scenario_problem.h"
+#include "tests/planner/paths/request_time.h"
 #include "tests/support/small_scenario.h"
 
 namespace kvsim::planner::KVSIM_FILE {
@@ -57,7 +57,7 @@ TEST(RequestTimeAgainstTheSimulator, OfARequestAloneWhoseDraftsAllAgree) {
     overrides.emplace_back("decode.acceptance.agreement=1");
     for (const Path path : models::kAllPaths) {
       const scenario::Scenario s = one_by_one(path, 1, overrides);
-      expect_close(simulated_s(s), request_time(alone(s), path).total_s, path, overrides);
+      expect_close(simulated_s(s), testing::request_time(alone(s), path).total_s, path, overrides);
     }
   }
 }
@@ -68,7 +68,7 @@ TEST(RequestTimeAgainstTheSimulator, OfManyRequestsOneAfterTheOtherOnAverage) {
     overrides.emplace_back("decode.acceptance.agreement=0.97");
     for (const Path path : {Path::P1_cached, Path::P1_stateless, Path::P2_cached, Path::P2_stateless}) {
       const scenario::Scenario s = one_by_one(path, kRequests, overrides);
-      expect_close(simulated_s(s), request_time(alone(s), path).total_s, path, overrides);
+      expect_close(simulated_s(s), testing::request_time(alone(s), path).total_s, path, overrides);
     }
   }
 }
@@ -95,7 +95,7 @@ TEST(RequestTimeAsPrintedAgainstTheSimulator, IsCloseWhereWhatItLeavesOutIsSmall
   for (const Overrides& overrides : cases) {
     const int requests = overrides.front() == all_agree ? 1 : 300;
     const scenario::Scenario s = one_by_one(Path::P1_stateless, requests, overrides);
-    expect_close(simulated_s(s), request_time_as_printed(alone(s)).total_s, Path::P1_stateless, overrides);
+    expect_close(simulated_s(s), testing::request_time_as_printed(alone(s)).total_s, Path::P1_stateless, overrides);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "planner/paths/path_plan.h"
 #include "sim/serving/kv_capacity.h"
 #include "tests/planner/paths/pool_scenario.h"
+#include "tests/planner/paths/request_time.h"
 
 namespace kvsim::planner::KVSIM_FILE {
 namespace {
@@ -166,7 +167,8 @@ TEST(RequestTimeOfScenario, BothReadingsAgreeWhereNothingIsLeftOut) {
       pool_scenario({"workload.output=210 tokens", "decode.acceptance={model: constant, agreement: 1}"});
   s.serving.decode.compressor.decompress_bytes_per_s.value = 0;
   const PathProblem p = path_problem(s, StepsOf::one_request);
-  const RequestTime printed = request_time_as_printed(p), exact = request_time(p, Path::P1_cached);
+  const testing::RequestTime printed = testing::request_time_as_printed(p),
+                             exact = testing::request_time(p, Path::P1_cached);
   EXPECT_DOUBLE_EQ(printed.rounds, 10.5);
   EXPECT_NEAR(exact.rounds, 10, 1e-12);
   EXPECT_NEAR(printed.cycle_s, exact.cycle_s, 0.01 * exact.cycle_s);

@@ -1,7 +1,6 @@
 // kvsim workload fit and compare: the laws of a scenario that fit a recorded trace; two traces beside each other.
 #include <optional>
 
-#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "tools/cli/commands/workload.h"

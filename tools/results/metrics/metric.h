@@ -4,7 +4,7 @@
 
 #include <concepts>
 #include <functional>
-#include <optional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -107,6 +107,10 @@ Metrics traffic_metrics();
 Metrics speculation_metrics();
 Metrics drafter_metrics();
 Metrics machine_metrics();
+/// The first of the machine's: fidelity of answers, and complexity.
+Metrics quality_metrics();
+/// Behind the objectives: by how much floors of quality are missed.
+Metrics floor_metrics();
 Metrics pools_metrics();
 Metrics fetch_metrics();
 Metrics placement_metrics();
@@ -117,6 +121,17 @@ Metrics detail_metrics();
 Metrics stated_error_metrics();
 /// Of these, the speed of the simulation by the wall clock.
 Metrics speed_metrics();
+
+/// Whether the scenario, or a class of its requests, has a floor of quality.
+bool has_floor(const scenario::Scenario& scenario);
+
+/// The keys of a map, in their order.
+template <class T>
+std::vector<std::string> keys_of(const std::map<std::string, T>& map) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : map) keys.push_back(key);
+  return keys;
+}
 
 // Rows of several lines.
 Figure policies(const View& view);

@@ -1,16 +1,8 @@
-// What every run has: requests, throughput, latencies, objectives, quality; machines, links and tiers; the simulation.
+// Every run has these: requests, throughput, latencies and objectives; the simulation.
 #include <algorithm>
-#include <array>
 #include <optional>
 
-#include <fmt/format.h>
-
-#include "models/compression/functional.h"
-#include "planner/complexity.h"
 #include "planner/policy_words.h"
-#include "planner/quality_floor.h"
-#include "sim/cache/prompt_cache.h"
-#include "sim/serving/bottleneck.h"
 #include "tools/results/metrics/metric.h"
 #include "tools/results/provenance.h"
 #include "tools/results/scenario_words.h"
@@ -19,7 +11,6 @@ namespace kvsim::results {
 namespace {
 
 using serving::Measurements;
-using serving::TierMeasurement;
 
 /// A count among the measurements.
 template <class T>
@@ -31,31 +22,6 @@ auto of(T Measurements::*member) {
 template <class Amount>
 auto per_second(Amount amount) {
   return [amount](const View& v) { return ratio(static_cast<double>(amount(v)), v.measured().measured_s, kNoTime); };
-}
-
-bool waits(const serving::TimePartName& part) {
-  return part.part == &serving::Bottleneck::link || part.part == &serving::Bottleneck::front_end ||
-         part.part == &serving::Bottleneck::idle;
-}
-
-constexpr std::string_view kLoadsBeside =
-    "a link loads for some requests while others are computed: only a run with twice the resource shows what that "
-    "brings";
-
-/// A figure of the account of the replicas' time.
-template <class Get>
-auto of_bottleneck(Get get) {
-  return [get](const View& v) {
-    return v.measured().capacity_s > 0 ? Figure{get(serving::bottleneck(v.measured()))} : missing(kNoTime);
-  };
-}
-
-/// A share of the replicas' time.
-auto time_share(double Measurements::*time_s) {
-  return [time_s](const View& v) {
-    const double whole_s = v.measured().capacity_s;
-    return ratio(at_most_whole(v.measured().*time_s, whole_s), whole_s, kNoTime);
-  };
 }
 
 double all_tokens(const View& v) {
@@ -76,67 +42,6 @@ auto priced(Cost cost) {
   };
 }
 
-/// Of what the policy may lose: nothing where it is lossless.
-Figure fidelity(const View& v, double lossless_value, double sum, std::string_view published) {
-  if (lossless(v.outcome.scenario)) return {lossless_value};
-  if (v.measured().completed_measured == 0) return missing(kNothingFinished);
-  if (v.config().reuse) {
-    return ratio(sum, finished(v), fmt::format("the reuse of chunks has no published {} figures", published));
-  }
-  const std::string what =
-      v.config().placement ? "a representation of stored prompts" : "compressor " + v.config().decode.compressor.name;
-  return ratio(sum, finished(v),
-               fmt::format("{} has no published {} figures, or none for this share of the KV", what, published));
-}
-
-std::vector<std::string> functional_keys() {
-  std::vector<std::string> keys;
-  for (const models::FunctionalTask& task : models::kFunctionalTasks) keys.emplace_back(task.key);
-  return keys;
-}
-
-template <class T>
-std::vector<std::string> keys_of(const std::map<std::string, T>& map) {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : map) keys.push_back(key);
-  return keys;
-}
-
-/// Those that simulations of the scenario measure.
-std::vector<std::string> possible_links(const scenario::Scenario& scenario) {
-  const serving::ServingConfig& c = scenario.serving;
-  const serving::Topology topology = c.cluster.topology();
-  std::vector<std::string> names;
-  for (const serving::InstancePool& pool : topology.instances) {
-    if (pool.group.count == 0) continue;
-    names.push_back(fmt::format("{}_to_{}", topology.memory.name, pool.group.name));
-    names.push_back(fmt::format("{}_to_{}", pool.group.name, topology.memory.name));
-  }
-  if (!c.placement) return names;
-  for (const cache::StoreTier& tier : cache::store_config(c).tiers) {
-    if (tier.kind == cache::TierKind::gpu) names.emplace_back("within_gpu");
-    if (tier.kind == cache::TierKind::device) names.insert(names.end(), {tier.name + "_read", tier.name + "_write"});
-  }
-  return names;
-}
-
-std::vector<std::string> possible_tiers(const scenario::Scenario& scenario) {
-  if (!scenario.serving.placement) return {std::string(scenario.serving.cluster.topology().memory.name)};
-  std::vector<std::string> names;
-  for (const cache::StoreTier& tier : cache::store_config(scenario.serving).tiers) names.push_back(tier.name);
-  return names;
-}
-
-transport::LinkTotals link(const View& v) {
-  const auto found = v.measured().links.find(v.name);
-  return found == v.measured().links.end() ? transport::LinkTotals{} : found->second;
-}
-
-TierMeasurement tier(const View& v) {
-  const auto found = v.measured().tiers.find(v.name);
-  return found == v.measured().tiers.end() ? TierMeasurement{} : found->second;
-}
-
 /// Within one replication, batch means are of what a run has many of, and of its rate of tokens.
 std::vector<std::string> possible_intervals(const scenario::Scenario& s) {
   std::vector<std::string> names{"latency_s.e2e.mean", "latency_s.itl.mean", "latency_s.tpot.mean",
@@ -149,64 +54,6 @@ std::vector<std::string> possible_intervals(const scenario::Scenario& s) {
 const QuantileSample& quantile_sample(std::string_view key) {
   const auto samples = quantile_samples();
   return *std::find_if(samples.begin(), samples.end(), [key](const QuantileSample& s) { return s.key == key; });
-}
-
-/// The highest floor of a kind; none where none is set.
-std::optional<double> floor_of(const scenario::Scenario& s, std::optional<double> serving::SloConfig::*floor) {
-  std::optional<double> highest;
-  const auto look = [&highest, floor](const serving::SloConfig& slo) {
-    if (slo.*floor) highest = std::max(highest.value_or(0), *(slo.*floor));
-  };
-  if (s.serving.classes.empty()) look(s.serving.slo);
-  for (const serving::ClassConfig& one : s.serving.classes) look(one.slo.value_or(s.serving.slo));
-  return highest;
-}
-
-constexpr auto kScoreFloor = &serving::SloConfig::quality_floor;
-constexpr auto kRightFloor = &serving::SloConfig::functional_floor;
-
-const Condition kFloor{"where slo.quality_floor is set",
-                       [](const scenario::Scenario& s) { return floor_of(s, kScoreFloor).has_value(); }};
-const Condition kFunctionalFloor{"where slo.functional_floor is set",
-                                 [](const scenario::Scenario& s) { return floor_of(s, kRightFloor).has_value(); }};
-
-Figure below_floor(const View& v) {
-  const Figure score = fidelity(v, 1.0, v.measured().quality, "quality");
-  if (!score.value.is_number()) return score;
-  return {planner::below_quality_floor(score.value.get<double>(), *floor_of(v.outcome.scenario, kScoreFloor))};
-}
-
-/// The metric of a task of models::kFunctionalTasks.
-Figure functional(const View& v, std::size_t task) {
-  return fidelity(v, 1.0, v.measured().functional.at(task),
-                  fmt::format("functional {}", models::kFunctionalTasks.at(task).name));
-}
-
-const Names kFunctional{"task of functional correctness", [](const Outcome&) { return functional_keys(); },
-                        [](const scenario::Scenario&) { return functional_keys(); }};
-
-Figure functional_by_name(const View& v) {
-  std::size_t task = 0;
-  while (task + 1 < models::kFunctionalTasks.size() && models::kFunctionalTasks[task].key != v.name) ++task;
-  return functional(v, task);
-}
-
-/// The least over the tasks of which it is known.
-Figure least_functional(const View& v) {
-  Figure least;
-  for (std::size_t task = 0; task < models::kFunctionalTasks.size(); ++task) {
-    Figure one = functional(v, task);
-    const bool lower =
-        one.value.is_number() && (!least.value.is_number() || one.value.get<double>() < least.value.get<double>());
-    if (lower || task == 0) least = std::move(one);
-  }
-  return least;
-}
-
-Figure below_functional_floor(const View& v) {
-  const Figure least = least_functional(v);
-  if (!least.value.is_number()) return least;
-  return {planner::below_quality_floor(least.value.get<double>(), *floor_of(v.outcome.scenario, kRightFloor))};
 }
 
 /// Those that the scenario, or a class of requests, has a limit of.
@@ -276,11 +123,6 @@ const Names kIntervals{"metric with an interval", [](const Outcome& o) { return 
 const Condition kPools{"with two pools", planner::takes_paths};
 const Condition kPlaces{"where prompts are stored in tiers",
                         [](const scenario::Scenario& s) { return s.serving.placement.has_value(); }};
-const Condition kTokenises{"where the engine takes time to tokenise", [](const scenario::Scenario& s) {
-                             return s.serving.schedule.engine && s.serving.schedule.engine->tokenise_s.value > 0;
-                           }};
-const Names kLinks{"link", [](const Outcome& o) { return keys_of(o.result.measured.links); }, possible_links};
-const Names kTiers{"tier", [](const Outcome& o) { return keys_of(o.result.measured.tiers); }, possible_tiers};
 
 Metrics request_metrics() {
   Metrics rows{
@@ -340,8 +182,7 @@ Metrics request_metrics() {
                 {"slo.goodput_requests_per_s", kRequestsPerS, kHigher,
                  "requests that met every objective, with an answer at or above the floors of quality that are set",
                  [](const View& v) {
-                   const bool asked = has_objectives(v.outcome.scenario) || floor_of(v.outcome.scenario, kScoreFloor) ||
-                                      floor_of(v.outcome.scenario, kRightFloor);
+                   const bool asked = has_objectives(v.outcome.scenario) || has_floor(v.outcome.scenario);
                    return asked ? per_second([](const View& w) { return w.measured().good; })(v)
                                 : missing("neither a latency objective nor a floor of quality is set");
                  }}});
@@ -354,117 +195,7 @@ Metrics request_metrics() {
                                                          "s, of finished requests the percentile that an objective "
                                                          "limits; itl: of each request's largest gap",
                                                          limited_time}})));
-  append(rows, when(kFloor, {{"slo.below_quality_floor", kPlain, kLower,
-                              "by how much quality.mean_score is below slo.quality_floor, or the highest that a class "
-                              "of requests has; 0 where it reaches it",
-                              below_floor}}));
-  append(rows, when(kFunctionalFloor,
-                    {{"slo.below_functional_floor", kPlain, kLower,
-                      "by how much quality.least_functional is below slo.functional_floor, or the highest that a class "
-                      "of requests has; 0 where it reaches it",
-                      below_functional_floor}}));
-  return rows;
-}
-
-Metrics machine_metrics() {
-  Metrics rows{{"quality.mean_score", kPlain, kHigher,
-                "task score relative to full KV, mean over finished requests; 1 where the output is that of full KV; a "
-                "soft score, to which partly right answers count in part",
-                [](const View& v) { return fidelity(v, 1.0, v.measured().quality, "quality"); }},
-               {"quality.least_functional", kPlain, kHigher,
-                "functional correctness: answers that are right as a whole over those of full KV, the least of the "
-                "tasks below that are known; null: not known of any (docs/findings.md)",
-                least_functional}};
-  append(rows, for_each(kFunctional, {{"quality.functional.*", kPlain, kHigher,
-                                       "the same of one task: calls that match exactly, code changes that are a valid "
-                                       "diff, constraints of long generation that are satisfied",
-                                       functional_by_name}}));
-  append(
-      rows,
-      {{"quality.expected_kl_nats", kNats, kLower,
-        "KL divergence from full-KV decoding summed over a request's steps, mean over finished requests",
-        [](const View& v) { return fidelity(v, 0.0, v.measured().kl_nats, "step_kl"); }},
-       {"quality.lossless", kTruth, kNeither, "whether every output is that of full-KV decoding",
-        [](const View& v) { return Figure{lossless(v.outcome.scenario)}; }},
-       {"complexity.mechanisms", kCount, kNeither,
-        "what there is beside decoding with full KV: compressed KV, verification, a drafter, draft lengths that adapt, "
-        "fetched KV, prompts stored or put together, their compression, GPUs that score, pools",
-        [](const View& v) { return count(planner::complexity_of(v.outcome.scenario).mechanisms); }},
-       {"complexity.tiers", kCount, kNeither, "tiers in which prompts are stored",
-        [](const View& v) { return count(planner::complexity_of(v.outcome.scenario).tiers); }},
-       {"complexity.memory_bytes", kBytes, kNeither,
-        "memory of all GPUs, hosts and storage tiers with a capacity, as configured",
-        [](const View& v) { return Figure{planner::complexity_of(v.outcome.scenario).memory_bytes}; }},
-       {"gpu.busy_fraction", kShare, kHigher, "share of the replicas' time with an iteration under way",
-        time_share(&Measurements::busy_s)},
-       {"gpu.hbm_peak_bytes", kBytes, kLower,
-        "weights, and KV that is there (not merely reserved) and that a request refers to, in the memory of one "
-        "replica's "
-        "GPUs, at most",
-        of(&Measurements::hbm_peak_bytes)},
-       {"gpu.hbm_mean_bytes", kBytes, kLower,
-        "weights and KV in the memory of one replica, mean over replicas and time",
-        [](const View& v) { return number(v.measured().hbm_mean_bytes, kNoTime); }}});
-  for (const serving::TimePartName& part : serving::kTimeParts) {
-    rows.push_back({fmt::format("gpu.bound_by.{}", part.key), kShare, waits(part) ? kLower : kNeither,
-                    fmt::format("share of the replicas' time {}", part.time),
-                    of_bottleneck([&part](const serving::Bottleneck& b) { return (b.*part.part).share; })});
-  }
-  for (const serving::TimePartName& part : serving::kTimeParts) {
-    if (part.more.empty()) continue;
-    rows.push_back({fmt::format("gpu.twice.{}", part.key), kShare, kNeither,
-                    fmt::format("how much faster the same iterations would be with {}, from the account of each "
-                                "iteration's time: to first order the gain in output tokens/s of a closed loop whose "
-                                "users do not pause",
-                                part.more),
-                    [&part](const View& v) {
-                      return v.measured().capacity_s > 0
-                                 ? number((serving::bottleneck(v.measured()).*part.part).gain, kLoadsBeside)
-                                 : missing(kNoTime);
-                    }});
-  }
-  rows.push_back({"gpu.link_in_use", kShare, kNeither,
-                  "share of the time in which the busiest link carried transfers that no iteration waited for: loads "
-                  "and stores for some requests while others were computed",
-                  of_bottleneck([](const serving::Bottleneck& b) { return b.link_in_use; })});
-  append(rows,
-         {{"tokeniser.busy_fraction", kShare, kNeither,
-           "share of the time in which the thread that turns a replica's prompts into tokens was at work "
-           "(schedule.engine.tokenise), mean over replicas; near 1 it is what binds, whatever the GPUs' time went to",
-           [](const View& v) {
-             const double whole_s = v.measured().tokenisers_s;
-             return ratio(at_most_whole(v.measured().tokenising_s, whole_s), whole_s, kNoTime);
-           },
-           &kTokenises}});
-  append(
-      rows,
-      for_each(kLinks,
-               {{"links.*.utilisation", kShare, kNeither, "share of time with at least one transfer on the link",
-                 [](const View& v) {
-                   return ratio(at_most_whole(link(v).busy_s, link(v).capacity_s), link(v).capacity_s, kNoTime);
-                 }},
-                {"links.*.bytes", kBytes, kLower, "bytes that crossed the link",
-                 [](const View& v) { return count(link(v).bytes); }},
-                {"links.*.mean_wait_s", kSeconds, kLower, "from a transfer's request to its start", [](const View& v) {
-                   return ratio(link(v).wait_s, static_cast<double>(link(v).transfers),
-                                "no transfer began in the measured time");
-                 }}}));
-  append(rows, for_each(kTiers, {{"tiers.*.hits", kCount, kHigher,
-                                  "objects of prompts (contexts, blocks or chunks) found in the tier and loaded",
-                                  [](const View& v) { return count(tier(v).hits); }},
-                                 {"tiers.*.misses", kCount, kLower,
-                                  "all the others that were looked for, wherever they were found",
-                                  [](const View& v) { return count(tier(v).misses); }},
-                                 {"tiers.*.hit_rate", kShare, kHigher, "hits of the tier / (hits + misses)",
-                                  [](const View& v) {
-                                    return ratio(static_cast<double>(tier(v).hits),
-                                                 static_cast<double>(tier(v).hits + tier(v).misses),
-                                                 "no prompt was looked up in the measured time");
-                                  }},
-                                 {"tiers.*.bytes_peak", kBytes, kLower, "most reserved in one replica's tier",
-                                  [](const View& v) { return count(tier(v).bytes_peak); }},
-                                 {"tiers.*.evictions", kCount, kLower, "objects that made room for others",
-                                  [](const View& v) { return count(tier(v).evictions); }}}));
+  append(rows, floor_metrics());
   return rows;
 }
 
