@@ -35,7 +35,7 @@ class BacktestTest : public Workspace {
 };
 
 TEST_F(BacktestTest, ThePageHasErrorsByGroupTheWorstAndWhatIsOutOfScope) {
-  const CommandResult r = run({"backtest", "p.csv", "--worst", "1"});
+  const CommandResult r = run({"backtest", "p.csv", "--worst", "1", "--details"});
   ASSERT_EQ(r.status, 0) << r.err;
   EXPECT_TRUE(r.out.starts_with("Backtest: 2 of 4 points of p.csv\n")) << r.out;
   for (const char* words : {"TPOT is the mean over requests of (last token - first token) / (output tokens - 1)",
@@ -119,7 +119,7 @@ TEST_F(BacktestTest, ARecordedRunIsAPointWithItsLoadBesideThatOfItsReplay) {
   write("night/timeseries.csv",
         "t,prompt_throughput,gen_throughput,running,waiting,kv_cache_pct\n0.05,5,6,1,0,0.5\n1,5,6,0,0,0\n");
   const std::vector<std::string> given{"--given", "model_path=llama-3.1-8b", "--given", "system=h200"};
-  std::vector<std::string> words{"backtest", "night", "p.csv", "--out", "o"};
+  std::vector<std::string> words{"backtest", "night", "p.csv", "--out", "o", "--details"};
   words.insert(words.end(), given.begin(), given.end());
   const CommandResult r = run(words);
   ASSERT_EQ(r.status, 0) << r.err;

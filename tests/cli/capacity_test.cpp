@@ -81,7 +81,7 @@ class CapacityTest : public Workspace {
 };
 
 TEST_F(CapacityTest, PageOfAFleet) {
-  const CommandResult r = capacity({"--machines", "h100-sxm,h100-sxm:2", "--rate", "10/s", "--n-1"});
+  const CommandResult r = capacity({"--details", "--machines", "h100-sxm,h100-sxm:2", "--rate", "10/s", "--n-1"});
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_EQ(r.err, "");
   const std::string path = KVSIM_SOURCE_DIR "/tests/cli/golden/capacity.txt";

@@ -48,7 +48,7 @@ TEST_F(CompareTest, AllLeavesOutDecodePoliciesThatCannotRunAndSaysWhy) {
                              "speculative_prefetch", "speculative_prefetch+drafter", "fetch_on_demand",
                              "quantised_only", "full_offload+drafter"}));
 
-  const std::string page = accepted({"compare", "s.yaml", "--policies", "all"}).out;
+  const std::string page = accepted({"compare", "s.yaml", "--policies", "all", "--details"}).out;
   const std::size_t at = page.find("\nLeft out\n  - drafter: ");
   EXPECT_NE(at, std::string::npos) << page;
   EXPECT_GT(at, page.find("full_offload"));
@@ -65,7 +65,7 @@ TEST_F(CompareTest, ThePageNamesPoliciesBelowAFloorOfQuality) {
 
 TEST_F(CompareTest, NothingIsLeftOutOfAListOfPolicies) {
   write("s.yaml", tiny_scenario());
-  const CommandResult r = accepted({"compare", "s.yaml", "--policies", "full_kv,lossy"});
+  const CommandResult r = accepted({"compare", "s.yaml", "--policies", "full_kv,lossy", "--details"});
   EXPECT_EQ(r.out.find("Left out"), std::string::npos);
 }
 
@@ -107,7 +107,7 @@ TEST_F(CompareTest, EachClassHasAColumnOfItsObjectives) {
                "  classes:\n"
                "    - {name: chat, share: 1, context: 1k tokens, output: 8 tokens, slo: {ttft_p99: 100 s}}\n"
                "    - {name: bulk, share: 1, context: 8k tokens, output: 8 tokens, slo: {ttft_p99: 1 us}}\n"));
-  const std::string page = accepted({"compare", "s.yaml", "--policies", "full_kv"}).out;
+  const std::string page = accepted({"compare", "s.yaml", "--policies", "full_kv", "--details"}).out;
   EXPECT_NE(page.find("chat, bulk: share of the class's requests that met its objectives"), std::string::npos) << page;
   const std::size_t row = page.find("\n  full_kv");
   EXPECT_NE(page.substr(row, page.find('\n', row + 1) - row).find("  100     0  "), std::string::npos) << page;
@@ -138,7 +138,8 @@ TEST_F(CompareTest, TakesPricesOfTheUser) {
 
 TEST_F(CompareTest, SaysThePriceOfANodeWhereThatCounts) {
   write("s.yaml", tiny_scenario());
-  Words words{"compare", "s.yaml", "--policies", "full_kv,lossy", "--set", "cluster.node={gpus: 8, price: 18 USD/h}"};
+  Words words{"compare",  "s.yaml", "--policies", "full_kv,lossy", "--set", "cluster.node={gpus: 8, price: 18 USD/h}",
+              "--details"};
   const std::string page = accepted(words).out;
   EXPECT_NE(page.find("at the price of a node below"), std::string::npos) << page;
   EXPECT_NE(page.find("node of 8 x h100-sxm $18.00 per node and hour"), std::string::npos) << page;

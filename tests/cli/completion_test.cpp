@@ -104,8 +104,8 @@ TEST_F(CompletionTest, PlanOffersTheOptionsOfItsModes) {
     words.emplace_back("--");
     return run(words).out;
   };
-  EXPECT_EQ(offers({"--paths", "x"}), "--help\n--lp-out\n--jobs\n--out\n--json\n");
-  EXPECT_EQ(offers({"--symbols", "x", "--json"}), "--help\n--model\n--jobs\n--out\n--timing\n");
+  EXPECT_EQ(offers({"--paths", "x"}), "--help\n--lp-out\n--jobs\n--out\n--json\n--details\n");
+  EXPECT_EQ(offers({"--symbols", "x", "--json"}), "--help\n--model\n--jobs\n--out\n--details\n--timing\n");
   const std::string scenario = offers({"x.yaml"});
   EXPECT_TRUE(has_word(scenario, "--pareto") && has_word(scenario, "--hit-rate")) << scenario;
   EXPECT_FALSE(has_word(scenario, "--lp-out") || has_word(scenario, "--symbols")) << scenario;

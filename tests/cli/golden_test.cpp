@@ -36,34 +36,35 @@ std::string without_wall_clock(const std::string& text) {
 }
 
 TEST_F(GoldenTest, TableOfARun) {
-  const CommandResult r = run({"run", "s.yaml"});
+  const CommandResult r = run({"run", "s.yaml", "--details"});
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_EQ(r.err, "");
   expect_golden("run.txt", without_wall_clock(r.out));
+  expect_golden("run_first.txt", run({"run", "s.yaml"}).out);
 }
 
 TEST_F(GoldenTest, TableOfAComparison) {
-  const CommandResult r = run({"compare", "s.yaml", "--replications", "2"});
+  const CommandResult r = run({"compare", "s.yaml", "--replications", "2", "--details"});
   EXPECT_EQ(r.status, 0) << r.err;
   expect_golden("compare.txt", without_wall_clock(r.out));
 }
 
 TEST_F(GoldenTest, TableOfPlacements) {
   write("p.yaml", placement_scenario());
-  const CommandResult one = run({"run", "p.yaml"});
+  const CommandResult one = run({"run", "p.yaml", "--details"});
   EXPECT_EQ(one.status, 0) << one.err;
   expect_golden("placement.txt", without_wall_clock(one.out));
-  const CommandResult all = run({"compare", "p.yaml"});
+  const CommandResult all = run({"compare", "p.yaml", "--details"});
   EXPECT_EQ(all.status, 0) << all.err;
   expect_golden("compare_placements.txt", without_wall_clock(all.out));
 }
 
 TEST_F(GoldenTest, TableOfChunks) {
   write("c.yaml", chunk_scenario());
-  const CommandResult one = run({"run", "c.yaml"});
+  const CommandResult one = run({"run", "c.yaml", "--details"});
   EXPECT_EQ(one.status, 0) << one.err;
   expect_golden("chunks.txt", without_wall_clock(one.out));
-  const CommandResult all = run({"compare", "c.yaml"});
+  const CommandResult all = run({"compare", "c.yaml", "--details"});
   EXPECT_EQ(all.status, 0) << all.err;
   expect_golden("compare_chunks.txt", without_wall_clock(all.out));
 }
@@ -102,12 +103,12 @@ TEST_F(GoldenTest, CurvesOfATrace) {
 }
 
 TEST_F(GoldenTest, TablesFitAHundredColumns) {
-  const CommandResult one = run({"run", "s.yaml"});
-  const CommandResult all = run({"compare", "s.yaml"});
+  const CommandResult one = run({"run", "s.yaml", "--details"});
+  const CommandResult all = run({"compare", "s.yaml", "--details"});
   write("p.yaml", placement_scenario());
-  const CommandResult stored = run({"run", "p.yaml"});
-  const CommandResult placed =
-      run({"compare", "p.yaml", "--policies", "none,utility:least_drop_per_byte,importance_chunks,lru:fast-kvzip:0.3"});
+  const CommandResult stored = run({"run", "p.yaml", "--details"});
+  const CommandResult placed = run({"compare", "p.yaml", "--details", "--policies",
+                                    "none,utility:least_drop_per_byte,importance_chunks,lru:fast-kvzip:0.3"});
   EXPECT_EQ(placed.status, 0) << placed.err;
   std::istringstream lines(one.out + all.out + stored.out + placed.out);
   for (std::string line; std::getline(lines, line);) {

@@ -27,7 +27,8 @@ TEST_F(KeysWithoutEffectTest, OfAFileAreWarnedOfAndInTheResults) {
   EXPECT_EQ(r.status, 0);
   EXPECT_EQ(r.err, std::string("kvsim: warning: ") + kRemark + "\n");
   EXPECT_EQ(json::parse(r.out).at("details").at("remarks"), json({kRemark}));
-  EXPECT_NE(run({"run", "s.yaml"}).out.find("Keys without effect\n  - s.yaml:11:41: decode.draft_length: no effect"),
+  EXPECT_NE(run({"run", "s.yaml", "--details"})
+                .out.find("Keys without effect\n  - s.yaml:11:41: decode.draft_length: no effect"),
             std::string::npos);
   EXPECT_EQ(run({"check", "s.yaml"}).err, r.err);
 }

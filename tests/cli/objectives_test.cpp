@@ -52,7 +52,7 @@ TEST_F(ObjectivesTest, TheirFiguresAreThePercentilesOfFinishedRequests) {
 }
 
 TEST_F(ObjectivesTest, StandOnThePageOfARunWithTheirLimits) {
-  const std::string text = page({"run", "s.yaml"});
+  const std::string text = page({"run", "s.yaml", "--details"});
   EXPECT_NE(text.find("\nObjectives\n"), std::string::npos) << text;
   for (const char* name : {"TTFT p50", "TTFT p95", "ITL p99", "E2E p95"})
     EXPECT_NE(text.find(name), std::string::npos) << text;
@@ -60,7 +60,7 @@ TEST_F(ObjectivesTest, StandOnThePageOfARunWithTheirLimits) {
 }
 
 TEST_F(ObjectivesTest, HaveColumnsWhereSomethingIsCompared) {
-  const std::string compared = page({"compare", "s.yaml", "--policies", "full_kv,draft_verify"});
+  const std::string compared = page({"compare", "s.yaml", "--policies", "full_kv,draft_verify", "--details"});
   EXPECT_NE(compared.find("\nObjectives\n"), std::string::npos) << compared;
   const std::string swept = page({"sweep", "s.yaml", "--vary", "decode.draft_length=4,8"});
   for (const char* name : {"in SLO", "TTFT p50", "TTFT p95", "TPOT p90", "ITL p99", "E2E p95"}) {

@@ -47,7 +47,7 @@ TEST_F(PlanPrefetchTest, SaysStepFetchCrossoverAndTwoTokens) {
 }
 
 TEST_F(PlanPrefetchTest, ThePageHasItsTables) {
-  const CommandResult r = run({"plan", "s.yaml"});
+  const CommandResult r = run({"plan", "s.yaml", "--details"});
   EXPECT_EQ(r.status, 0) << r.err;
   for (const char* title : {"Step: ", "Fetch of a request", "Crossover: ", "Host links: ", "Two tokens: "}) {
     EXPECT_NE(r.out.find(title), std::string::npos) << title;
@@ -76,7 +76,7 @@ TEST_F(PlanPrefetchTest, ALowBitCopyAloneIsPlannedLikewise) {
 }
 
 TEST_F(PlanPrefetchTest, SizesBeyondTheProfileAreSaid) {
-  const CommandResult r = run({"plan", "s.yaml", "--set", "cluster.gpu.profile=rtx-4090-vllm", "--set",
+  const CommandResult r = run({"plan", "s.yaml", "--details", "--set", "cluster.gpu.profile=rtx-4090-vllm", "--set",
                                "workload.closed.concurrency=3000", "--set", "schedule.max_requests=3000", "--set",
                                "workload.context=300 tokens", "--set", "cluster.host.memory=9 TB"});
   EXPECT_EQ(r.status, 0) << r.err;
@@ -84,7 +84,7 @@ TEST_F(PlanPrefetchTest, SizesBeyondTheProfileAreSaid) {
 }
 
 TEST_F(PlanPrefetchTest, CompareTakesThePoliciesOfTheScenariosKind) {
-  const CommandResult r = run({"compare", "s.yaml"});
+  const CommandResult r = run({"compare", "s.yaml", "--details"});
   EXPECT_EQ(r.status, 0) << r.err;
   for (const char* policy : {"full_kv", "quantised_only", "fetch_on_demand", "speculative_prefetch", "full_offload"}) {
     EXPECT_NE(r.out.find(policy), std::string::npos) << policy;

@@ -43,7 +43,7 @@ slo: {quality_floor: 0.8}
   }
 
   CommandResult plan(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"plan", "s.yaml"});
+    arguments.insert(arguments.begin(), {"plan", "s.yaml", "--details"});
     return run(arguments);
   }
 };

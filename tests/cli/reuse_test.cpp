@@ -190,7 +190,7 @@ TEST_F(ReuseTest, ThePlanSaysWhoseAnswersAreGoodAndWhatScoresRestOn) {
   EXPECT_GT(good("recompute"), good("selective"));
   EXPECT_GT(good("selective"), good("cacheblend"));
   EXPECT_GT(good("cacheblend"), good("epic"));
-  const std::string text = accepted({"plan", "c.yaml", "--set", "slo.quality_floor=0.8"}).out;
+  const std::string text = accepted({"plan", "c.yaml", "--details", "--set", "slo.quality_floor=0.8"}).out;
   EXPECT_NE(text.find("rag_task.musique.cacheblend_below"), std::string::npos) << text;
   // One chunk is where it was when it was stored, and nothing is before it: reuse is exact.
   const Json one = Json::parse(accepted({"plan", "c.yaml", "--json", "--context", "512"}).out);
@@ -204,10 +204,10 @@ TEST_F(ReuseTest, ABudgetAboveRhoComputesMoreAndSaysWhoseScoresTheseAre) {
   const Json within = run_with("{budget: 1}"), above = run_with("{budget: 1.5}");
   EXPECT_GT(above["reuse"]["recomputed_share"], within["reuse"]["recomputed_share"]);
   EXPECT_EQ(above["quality"]["mean_score"], within["quality"]["mean_score"]);
-  const std::string text = accepted({"run", "c.yaml", "--set", "prefill.spans.budget=1.5"}).out;
+  const std::string text = accepted({"run", "c.yaml", "--details", "--set", "prefill.spans.budget=1.5"}).out;
   EXPECT_NE(text.find("Completed spans may take up to 1.5 times the tokens that rho selects"), std::string::npos)
       << text;
-  EXPECT_EQ(accepted({"run", "c.yaml"}).out.find("Completed spans may"), std::string::npos);
+  EXPECT_EQ(accepted({"run", "c.yaml", "--details"}).out.find("Completed spans may"), std::string::npos);
 }
 
 }  // namespace

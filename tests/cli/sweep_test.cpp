@@ -220,7 +220,7 @@ TEST_F(SweepTest, AFullDeviceOnStdoutIsAnErrorAfterTheFilesAreThere) {
 }
 
 TEST_F(SweepTest, ThePageMarksTheBestAndDrawsTheGrid) {
-  const CommandResult r = sweep({});
+  const CommandResult r = sweep({"--details"});
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_NE(r.out.find("\n  * "), std::string::npos) << r.out;
   EXPECT_NE(r.out.find("throughput.output_tokens_per_s: keep_ratio down, draft_length across"), std::string::npos)

@@ -22,7 +22,7 @@ std::string without_escapes(const std::string& text) {
 }
 
 const Words kSweep{
-    "sweep", "s.yaml", "--vary", "decode.draft_length=1,8", "--vary", "model=llama-3.1-8b,llama-3.1-70b"};
+    "sweep", "s.yaml", "--details", "--vary", "decode.draft_length=1,8", "--vary", "model=llama-3.1-8b,llama-3.1-70b"};
 
 TEST_F(TerminalTest, ColourAddsNothingButEscapes) {
   for (const Words& words : {kSweep, Words{"validate", "--group", "links"}, Words{"plan", "s.yaml"}}) {
@@ -58,9 +58,9 @@ TEST_F(TerminalTest, AHeatMapIsShadedItsOptimumBoldAndWhatIsInfeasibleDim) {
 
 TEST_F(TerminalTest, APointWithoutTheFigureIsNoInfeasibleOne) {
   // Nothing is finished within a microsecond.
-  const CommandResult r =
-      run({"sweep", "s.yaml", "--vary", "decode.draft_length=4,8", "--vary", "model=llama-3.1-8b,llama-3.1-70b",
-           "--metric", "latency_s.itl.p99", "--set", "run.duration=1 us", "--set", "run.warmup=0 s"});
+  const CommandResult r = run({"sweep", "s.yaml", "--details", "--vary", "decode.draft_length=4,8", "--vary",
+                               "model=llama-3.1-8b,llama-3.1-70b", "--metric", "latency_s.itl.p99", "--set",
+                               "run.duration=1 us", "--set", "run.warmup=0 s"});
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_NE(r.out.find("across; -: infeasible; none: the run has no such figure\n"), std::string::npos) << r.out;
   EXPECT_TRUE(std::regex_search(r.out, std::regex("\n  4 +none +-\n"))) << r.out;
@@ -74,7 +74,7 @@ TEST_F(TerminalTest, TheBestOfAColumnAndVerdictsStandOut) {
 }
 
 TEST_F(TerminalTest, APlanHasAHeatMapWithItsOptimum) {
-  const std::string plan = coloured({"plan", "s.yaml", "--set", "cluster.gpu.memory_fraction=0.22"});
+  const std::string plan = coloured({"plan", "s.yaml", "--details", "--set", "cluster.gpu.memory_fraction=0.22"});
   EXPECT_TRUE(std::regex_search(plan, std::regex("\x1b\\[1;48;5;227;38;5;16m +\\*[0-9,.]+\x1b\\[0m"))) << plan;
 }
 

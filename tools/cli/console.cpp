@@ -20,8 +20,10 @@ void Console::print(std::string_view text) const {
   if (error != 0) throw OutputError(fmt::format("cannot write to standard output: {}", std::strerror(error)));
 }
 
-void Console::print(const results::Page& page) const {
-  print(results::to_text(page, style()));
+void Console::print(const results::Page& page, bool details) const {
+  results::TextStyle all = style();
+  all.details = details;
+  print(results::to_text(page, all));
 }
 
 void Console::complain(std::string_view said) {

@@ -15,11 +15,15 @@ using output::write_all;
 /// Whoever read stdout has gone (`kvsim run ... | head -1`): nothing is left to do, and nobody to tell.
 class ClosedPipe : public std::exception {};
 
+/// Of `--details`.
+inline constexpr const char* kDetailsHelp = "Print all tables and remarks, not the first screen alone";
+
 class Console {
  public:
   /// Writes all of `text` to stdout. Throws OutputError or ClosedPipe.
   void print(std::string_view text) const;
-  void print(const results::Page& page) const;
+  /// Not `details`: its first screen.
+  void print(const results::Page& page, bool details = true) const;
 
   /// A line on stderr, after "kvsim: ". Never fails.
   static void complain(std::string_view text);

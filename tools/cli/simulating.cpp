@@ -182,6 +182,7 @@ void declare_run_options(CLI::App& app, RunOptions& options) {
       ->type_name("FILE");
   CLI::Option* json = app.add_flag("--json", options.json, "Print one JSON document");
   app.add_flag("--csv", options.csv, "Print a table of all figures, a line a run")->excludes(json);
+  app.add_flag("--details", options.details, kDetailsHelp);
   app.add_flag("--timing", options.timing, "Wall-clock figures in the JSON too, which then differs between runs");
 }
 
@@ -352,7 +353,7 @@ void deliver(Console& console, const RunOptions& options, RunFiles& files, const
   for (const results::Page& page : presentation.pages) {
     if (!first) console.print("\n");
     first = false;
-    console.print(page);
+    console.print(page, options.details);
   }
 }
 

@@ -35,6 +35,7 @@ struct RunOptions : SimulationOptions {
   bool json = false;
   bool csv = false;
   bool timing = false;
+  bool details = false;
 };
 
 /// Declares an option whose value is a whole number in [least, most]; `use` gets it.

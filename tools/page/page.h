@@ -80,6 +80,7 @@ struct Table {
 struct List {
   std::string title;
   std::vector<std::string> items;
+  bool first = false;  ///< its first item stands on a first screen; else they are counted there
 };
 
 using Drawing = std::variant<plot::Chart, plot::HeatMap, plot::Bars>;
@@ -140,6 +141,7 @@ struct Page {
   std::vector<Table> tables;
   std::vector<List> lists;  ///< empty ones are left out
   std::vector<Section> sections;
+  std::vector<Table> first = {};  ///< the tables of a first screen; empty: the first of them all
 
   /// Left out where it is empty.
   void add(Section section) {
@@ -147,9 +149,13 @@ struct Page {
   }
 };
 
+/// Rows of a table on a first screen.
+inline constexpr std::size_t kFirstRows = 12;
+
 struct TextStyle {
   bool colour = false;
   std::size_t width = 100;  ///< columns at which prose is wrapped
+  bool details = true;      ///< else a first screen: at most kFirstRows rows of a table, and what is left out by name
 };
 
 /// The facts of the sections alone, as lists.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "tools/page/page.h"
 #include "tools/text/visible.h"
@@ -233,8 +234,40 @@ Page summary(const Page& page) {
   return out;
 }
 
+namespace {
+
+/// "Stored prompts" of "Stored prompts: utility, chunk by chunk".
+std::string short_title(const std::string& title) {
+  return title.substr(0, std::min(title.find(':'), title.find(',')));
+}
+
+/// The first screen of a page: its answer, and the names of all that `--details` adds.
+Page first_screen(const Page& page) {
+  Page out{page.title, page.subtitle, page.first, {}, {}};
+  std::vector<std::string> more;
+  auto rest = page.tables.begin();
+  if (out.tables.empty() && rest != page.tables.end()) out.tables.push_back(*rest++);
+  for (Table& table : out.tables) {
+    if (table.rows.size() <= kFirstRows) continue;
+    more.push_back(fmt::format("{} of {} rows", table.rows.size() - kFirstRows, table.rows.size()));
+    table.rows.resize(kFirstRows);
+  }
+  for (; rest != page.tables.end(); ++rest) {
+    if (!rest->title.empty()) more.push_back(short_title(rest->title));
+  }
+  for (const List& list : page.lists) {
+    if (list.items.empty()) continue;
+    if (list.first) out.lists.push_back({list.title, {list.items.front()}});
+    if (!list.first || list.items.size() > 1) more.push_back(fmt::format("{} ({})", list.title, list.items.size()));
+  }
+  if (!more.empty()) out.lists.push_back({"", {fmt::format("More with --details: {}.", fmt::join(more, "; "))}});
+  return out;
+}
+
+}  // namespace
+
 std::string to_text(const Page& written, const TextStyle& style) {
-  const Page page = visible_page(written);
+  const Page page = visible_page(style.details ? written : first_screen(written));
   const auto bold = [&style](const std::string& text) { return style.colour ? "\x1b[1m" + text + "\x1b[0m" : text; };
   const auto dim = [&style](const std::string& text) { return style.colour ? "\x1b[2m" + text + "\x1b[0m" : text; };
   std::string out = bold(page.title) + "\n";
@@ -257,6 +290,10 @@ std::string to_text(const Page& written, const TextStyle& style) {
   }
   for (const List& list : page.lists) {
     if (list.items.empty()) continue;
+    if (list.title.empty()) {
+      out += "\n" + wrapped(list.items.front(), style.width, kIndent, kIndent);
+      continue;
+    }
     out += "\n" + bold(list.title) + "\n";
     for (const std::string& item : list.items) out += wrapped(item, style.width, "  - ", "    ");
   }

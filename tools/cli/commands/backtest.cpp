@@ -42,6 +42,7 @@ struct Options : SimulationOptions {
   std::string out;
   std::size_t worst = 10;
   bool json = false;
+  bool details = false;
 };
 
 std::vector<ServingPoint> points_of(const Options& options) {
@@ -140,7 +141,7 @@ void run(Console& console, const Options& options) {
   if (options.json) {
     console.print(json);
   } else {
-    console.print(page);
+    console.print(page, options.details);
   }
   if (result.simulated() == 0) throw planner::Infeasible("no point can be simulated: all are out of scope");
 }
@@ -170,6 +171,7 @@ std::function<void(Console&)> declare(CLI::App& app) {
                  "Folder for backtest.json, points.csv, backtest.md,\nstated_errors.yaml, tpot.svg, ttft.svg, load.csv")
       ->type_name("DIR");
   app.add_flag("--json", o.json, "Print one JSON document");
+  app.add_flag("--details", o.details, kDetailsHelp);
   return [options](Console& console) { run(console, *options); };
 }
 

@@ -236,7 +236,7 @@ void capacity(Console& console, const Options& options) {
   } else if (options.csv) {
     console.print(results::objects_csv(document.at("configurations")));
   } else {
-    console.print(page);
+    console.print(page, options.details);
   }
   if (const std::string cut = interruption(outcome.plan); !cut.empty()) throw Interrupted(cut);
 }
@@ -298,6 +298,7 @@ std::function<void(Console&)> declare(CLI::App& app) {
       "Runs at once, by default one per processor; no result depends on it");
   app.add_option("--out", o.out, "Folder for result.json, result.md")->type_name("DIR");
   CLI::Option* json = app.add_flag("--json", o.json, "Print one JSON document");
+  app.add_flag("--details", o.details, kDetailsHelp);
   app.add_flag("--csv", o.csv, "Print a table of what was compared, a line a configuration")->excludes(json);
   return [options](Console& console) { capacity(console, *options); };
 }

@@ -44,6 +44,7 @@ struct SweepOptions : SimulationOptions {
   std::string out;
   bool resume = false;
   bool json = false;
+  bool details = false;
   bool csv = false;
   std::string metric;  ///< empty: what the scenario asks for
 };
@@ -119,7 +120,7 @@ void deliver(Console& console, const SweepOptions& options, const results::Sweep
   } else if (options.csv) {
     console.print(csv);
   } else {
-    console.print(results::sweep_page(sweep));
+    console.print(results::sweep_page(sweep), options.details);
   }
   for (const PointResult& point : sweep.points) {
     if (point.simulated()) return;
@@ -313,6 +314,7 @@ std::function<void(Console&)> declare(CLI::App& app) {
          "first, by\nthroughput.output_tokens_per_s in a closed loop, else by\nlatency_s.ttft.mean")
       ->type_name("PATH");
   app.add_flag("--json", options->json, "Print one JSON document");
+  app.add_flag("--details", options->details, kDetailsHelp);
   app.add_flag("--csv", options->csv, "Print CSV, a row a point");
   return [options](Console& console) {
     check_usage(*options);

@@ -134,7 +134,7 @@ void deliver_plan(Console& console, const PlanOptions& options, const results::J
   for (const results::Page& page : pages) {
     if (!first) console.print("\n");
     first = false;
-    console.print(page);
+    console.print(page, options.details);
   }
 }
 

@@ -140,6 +140,7 @@ void declare_plan_options(CLI::App& app, PlanOptions& o) {
   }
   app.add_option("--out", o.out, "Folder for plan.json, plan.md, and what is exported or\ndrawn")->type_name("DIR");
   app.add_flag("--json", o.json, "Print one JSON document");
+  app.add_flag("--details", o.details, kDetailsHelp);
   in(verification | symbols,
      app.add_flag("--timing", o.timing, "Wall-clock figures in the JSON too, which then differs between runs"),
      {.between_pools = "a plan between pools has no wall-clock figures"});
