@@ -13,6 +13,7 @@
 #include "tools/results/numbers.h"
 #include "tools/results/provenance.h"
 #include "tools/results/rivals.h"
+#include "tools/results/run_answer.h"
 #include "tools/results/scenario_words.h"
 #include "tools/results/time_account.h"
 
@@ -22,11 +23,6 @@ namespace {
 using planner::ExperimentResult;
 using scenario::Scenario;
 using serving::Measurements;
-
-double half_width(const ExperimentResult& result, const std::string& metric) {
-  const auto it = result.confidence.find(metric);
-  return it == result.confidence.end() ? std::numeric_limits<double>::quiet_NaN() : it->second.half_width_95;
-}
 
 Table requests(const Figures& f) {
   Table t = key_figures("Requests");
@@ -276,53 +272,6 @@ Table speed(const ExperimentResult& result, const Figures& f, bool timing) {
   return t;
 }
 
-/// "All objectives are met", or those that are missed; empty: there are none.
-std::string verdict(const serving::SloConfig& slo, const Figures& f) {
-  std::vector<std::string> met, missed;
-  for (const serving::SloObjective& o : slo.objectives()) {
-    const std::string key = serving::slo_key(o.metric, o.percentile);
-    const double value = f.at("slo.measured_s.*", key);
-    std::vector<std::string>& of = value <= o.limit_s ? met : missed;
-    of.push_back(fmt::format("{} {} of {}", serving::slo_name(o), f.text("slo.measured_s.*", key), seconds(o.limit_s)));
-  }
-  if (met.empty() && missed.empty()) return {};
-  if (missed.empty()) return fmt::format("Objectives are met: {}.", fmt::join(met, ", "));
-  return fmt::format("Objectives are missed: {}{}.", fmt::join(missed, ", "),
-                     met.empty() ? "" : fmt::format("; met: {}", fmt::join(met, ", ")));
-}
-
-/// The answers of a run in one table, and its latencies.
-std::vector<Table> first_tables(const Outcome& outcome, const Figures& f) {
-  const Scenario& scenario = outcome.scenario;
-  Table t = key_figures("");
-  t.rows.push_back({"requests", f.text("requests.arrived"), "",
-                    fmt::format("arrived; {} completed, {} refused, {} running at the end",
-                                f.text("requests.completed"), f.text("requests.refused"), f.text("requests.running"))});
-  const std::string output = "throughput.output_tokens_per_s";
-  t.rows.push_back({"output", f.text(output), plus_minus(half_width(outcome.result, output)),
-                    fmt::format("tokens/s; {} per GPU", f.text("throughput.output_tokens_per_s_per_gpu"))});
-  if (scenario.serving.slo.any()) {
-    t.rows.push_back({"goodput", f.text("slo.goodput_requests_per_s"), "", "requests/s that meet their objectives"});
-  }
-  const Binding binds = binding_of(account_of([&f](std::string_view figure, std::string_view key) {
-                                     return f.at(fmt::format("gpu.{}{}{}", figure, key.empty() ? "" : ".", key));
-                                   }),
-                                   f.at("tokeniser.busy_fraction"), true);
-  t.rows.push_back({"most time goes to", binds.text, "", binds.twice.empty() ? "" : "twice of it: " + binds.twice});
-  t.rows.push_back(
-      {"GPU memory, peak", f.text("gpu.hbm_peak_bytes"), "",
-       fmt::format("of a {}; mean {}", group_word(scenario.serving.cluster), f.text("gpu.hbm_mean_bytes"))});
-  if (f.at("speculation.rounds") > 0) {
-    t.rows.push_back({"accepted per round", f.text("speculation.mean_accepted_length"), "", "drafted tokens"});
-  }
-  t.rows.push_back(lossless(scenario)
-                       ? std::vector<Cell>{"quality", "lossless", "", "the output of full-KV decoding"}
-                       : std::vector<Cell>{"task score", f.text("quality.mean_score"), "", "relative to full KV"});
-  Table all = latency(outcome.result, f);
-  all.rows = {all.rows[0], all.rows[1], all.rows[4]};
-  return {t, all};
-}
-
 void add_new(std::vector<std::string>& list, const std::string& prefix, const std::vector<std::string>& items) {
   for (const std::string& item : items) {
     const std::string text = prefix + item;
@@ -413,7 +362,7 @@ Page run_page(const Outcome& outcome, bool timing) {
   page.tables.push_back(speed(result, f, timing));
   page.lists = caveats({outcome});
   page.lists.front().first = true;
-  page.first = first_tables(outcome, f);
+  page.first = answer_tables(outcome, f, page.tables[2]);
   if (std::string line = config.classes.empty() ? verdict(config.slo, f) : ""; !line.empty())
     page.subtitle.push_back(std::move(line));
   return page;
