@@ -68,9 +68,9 @@ TEST_F(RosterTest, WhoIsPushedOutComesBeforeAllOthersAndIsTheNewestAgain) {
 }
 
 TEST_F(RosterTest, ResidentsAreCountedWhileTheyAreHere) {
-  r(1).resident = true;
+  r(1).full_kv.resident = true;
   for (std::size_t id : {0U, 1U, 2U}) roster_.arrive(r(id));
-  r(2).resident = true;  // what is thought of one who waits does not count
+  r(2).full_kv.resident = true;  // what is thought of one who waits does not count
   admit(0, Phase::loading);
   admit(1, Phase::decoding);
   EXPECT_EQ(roster_.resident(), 1);
