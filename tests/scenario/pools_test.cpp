@@ -320,9 +320,9 @@ INSTANTIATE_TEST_SUITE_P(
              "cluster.pools.remote.outages=[{at: 1 s, lasting: 500 ms, bandwidth: 0.5}, {at: 2 s, lasting: 1 s}]"}));
 
 TEST(ResolvedPools, NameEveryKeyOfPoolsWithADefault) {
-  const auto s = pools_scenario(
-      {"cluster.pools.local.outages=[{at: 1 s, lasting: 1 s}]", "cluster.pools.local.gpu=h200",
-       "cluster.pools.remote.gpu=l40s", "dispatch={policy: weighted, weights: {B1: 1}}"});
+  const auto s =
+      pools_scenario({"cluster.pools.local.outages=[{at: 1 s, lasting: 1 s}]", "cluster.pools.local.gpu=h200",
+                      "cluster.pools.remote.gpu=l40s", "dispatch={policy: weighted, weights: {B1: 1}}"});
   const schema::ConfigNode resolved = schema::read_yaml(resolved_yaml(s), "resolved.yaml");
   int checked = 0;
   for (const ScenarioKey& key : scenario_keys()) {

@@ -18,8 +18,6 @@ Json backtest_json(const planner::backtest::Backtest& backtest);
 KeyList backtest_keys();
 /// A line a point, those out of scope too.
 std::string backtest_csv(const planner::backtest::Backtest& backtest);
-/// A line a moment whose load was recorded: measured and predicted. Empty where there is none.
-std::string backtest_load_csv(const planner::backtest::Backtest& backtest);
 /// {file name, SVG}: TPOT and TTFT, predicted over measured, engines apart. None of what no point has.
 std::vector<std::pair<std::string, std::string>> backtest_plots(const planner::backtest::Backtest& backtest);
 

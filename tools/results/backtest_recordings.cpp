@@ -3,7 +3,6 @@
 #include <functional>
 #include <utility>
 
-#include "tools/results/backtest.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::results {

@@ -1,6 +1,7 @@
 // Recordings of a backtest beside their replays.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "planner/backtest/backtest.h"
@@ -17,5 +18,8 @@ namespace kvsim::results {
 
 /// Latencies and load of recordings, on pages; nothing where there are none.
 void add_recordings(const planner::backtest::Backtest& b, std::vector<Table>& tables);
+
+/// A line a moment whose load was recorded: measured and predicted. Empty where there is none.
+[[nodiscard]] std::string backtest_load_csv(const planner::backtest::Backtest& backtest);
 
 }  // namespace kvsim::results

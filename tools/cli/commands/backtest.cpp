@@ -18,6 +18,7 @@
 #include "tools/cli/signals.h"
 #include "tools/cli/simulating.h"
 #include "tools/results/backtest.h"
+#include "tools/results/backtest_recordings.h"
 #include "tools/results/stated_error.h"
 
 namespace kvsim::cli {
