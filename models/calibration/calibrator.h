@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "models/calibration/calibrate.h"
+#include "models/calibration/calibration.h"
+#include "models/hardware/gpu.h"
 
 namespace kvsim::models {
 
