@@ -50,8 +50,8 @@ std::vector<const CollectiveTable*> tables_of(const LinkSpec& link, Collective o
 /// Ascending; of points of equally many bytes one.
 void sort_by_bytes(std::vector<CollectivePoint>& points) {
   std::ranges::sort(points, {}, &CollectivePoint::bytes);
-  const auto repeated = std::ranges::unique(points, {}, &CollectivePoint::bytes);
-  points.erase(repeated.begin(), repeated.end());
+  const auto equal = [](const CollectivePoint& a, const CollectivePoint& b) { return a.bytes == b.bytes; };
+  points.erase(std::unique(points.begin(), points.end(), equal), points.end());
 }
 
 /// Two group sizes carried to a third one, linear in its logarithm. A larger group is never faster than both.
