@@ -177,7 +177,7 @@ TEST_F(CapacityTest, OwnPricesCountAndAreShown) {
 }
 
 TEST_F(CapacityTest, NodesAreBoughtAtTheirPriceAndSaySo) {
-  const Words by_node{"--rate", "2/s", "--set", "cluster.node={gpus: 8, price: 18 USD/h}", "--out", "o"};
+  const Words by_node{"--rate", "2/s", "--details", "--set", "cluster.node={gpus: 8, price: 18 USD/h}", "--out", "o"};
   const CommandResult r = capacity(by_node);
   ASSERT_EQ(r.status, 0) << r.err;
   const Json own = Json::parse(read("o/result.json"))["configurations"][0]["fleet"];
