@@ -326,6 +326,10 @@ void check_paths(const std::vector<Axis>& axes, const std::vector<std::string>& 
   for (const Axis& axis : axes) {
     const Origin origin("--vary " + axis.path);
     if (!known.insert(axis.path).second) throw InputError(origin, "is there twice");
+    const auto part = known.upper_bound(axis.path + '.');
+    if (part != known.end() && part->starts_with(axis.path + '.')) {
+      throw InputError(origin, fmt::format("replaces what --vary {} changes: give it before that", *part));
+    }
     for (const std::string& assignment : set) {
       if (assignment.substr(0, assignment.find('=')) == axis.path) {
         throw InputError(origin, "is also set for all points (--seed, --replications), expected one of the two");

@@ -41,7 +41,8 @@ struct AxisSpec {
 /// empty ranges, steps of the wrong sign, values that are there twice and more than kMostPoints of them.
 AxisSpec parse_axis(std::string_view assignment);
 
-/// Refuses a path that is there twice, or also set for all points (`a.b.c=v` each). Throws schema::InputError.
+/// Refuses a path that is there twice, also set for all points (`a.b.c=v` each), or behind a key within it, whose
+/// values it would replace. Throws schema::InputError.
 void check_paths(const std::vector<Axis>& axes, const std::vector<std::string>& set);
 
 }  // namespace kvsim::planner::sweep

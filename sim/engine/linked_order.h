@@ -14,14 +14,14 @@ struct OrderLinks {
   std::uint32_t older = none;
 };
 
-/// `Node` has the members of OrderLinks, and `bytes` where the order is to know their sum. `Nodes` has a Node by
+/// `Linked` has the members of OrderLinks, and `bytes` where the order is to know their sum. `Nodes` has a Linked by
 /// number.
-template <class Node>
+template <class Linked>
 class LinkedOrder {
  public:
   template <class Nodes>
   void push_newest(Nodes& nodes, std::uint32_t id) {
-    Node& node = nodes[id];
+    Linked& node = nodes[id];
     node.newer = OrderLinks::none;
     node.older = newest_;
     (newest_ == OrderLinks::none ? oldest_ : nodes[newest_].newer) = id;
@@ -32,7 +32,7 @@ class LinkedOrder {
 
   template <class Nodes>
   void erase(Nodes& nodes, std::uint32_t id) {
-    const Node& node = nodes[id];
+    const Linked& node = nodes[id];
     (node.newer == OrderLinks::none ? newest_ : nodes[node.newer].older) = node.older;
     (node.older == OrderLinks::none ? oldest_ : nodes[node.older].newer) = node.newer;
     --size_;
@@ -53,7 +53,7 @@ class LinkedOrder {
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
 
  private:
-  static constexpr bool kSized = requires(Node node) { node.bytes; };
+  static constexpr bool kSized = requires(Linked node) { node.bytes; };
 
   std::uint32_t newest_ = OrderLinks::none;
   std::uint32_t oldest_ = OrderLinks::none;

@@ -1,4 +1,4 @@
-// Which waiting requests enter a replica, and what GPU memory they get. Nothing enters GPU memory that was not reserved
+// Which waiting requests enter an instance, and what GPU memory they get. Nothing enters GPU memory that was not reserved
 // first: what does not fit waits.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Where the requests of a replica are: waiting, or admitted and loading, prefilling or decoding.
+// Where the requests of an instance are: waiting, or admitted and loading, prefilling or decoding.
 #pragma once
 
 #include <algorithm>

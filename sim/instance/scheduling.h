@@ -1,4 +1,4 @@
-// The schedule policy of a replica: what it sees, whom it is asked about in which iteration, and what it has decided.
+// The schedule policy of an instance: what it sees, whom it is asked about in which iteration, and what it has decided.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Rounds of drafting and verifying whose drafting steps are one batch: requests that draft are members of it, and a
-// replica looks only at those about whom its schedule decides anew, and at verifications.
+// Rounds of drafting and verifying whose drafting steps are one batch: requests that draft are members of it, and an
+// instance looks only at those about whom its schedule decides anew, and at verifications.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace kvsim::serving {
 
-/// Whether all rounds of a replica under the configured policy are such.
+/// Whether all rounds of an instance under the configured policy are such.
 [[nodiscard]] inline bool rounds_in_step(const DecodePolicy& decode, const SteadyBatch& steady) {
   return decode.verifies && !decode.as_found() && steady.possible(Work::draft);
 }

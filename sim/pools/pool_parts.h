@@ -48,7 +48,7 @@ struct PoolGroups {
   std::array<serving::InstanceEnvironment, 2> environments;  ///< by pool
 };
 
-/// Who decides what follows from each of them.
+/// For each part of two pools, the object that decides what follows from it.
 struct PoolOwners {
   serving::Route& sites;
   PathQueuesOwner& queues;

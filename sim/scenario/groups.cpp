@@ -43,7 +43,7 @@ ConfigNode gpus_as_map(ConfigNode gpus) {
   const ConfigNode name = gpus.is_map() ? *gpus.find("base") : gpus;
   if (!gpus.is_map()) gpus = ConfigNode::map(name.origin());
   gpus.erase("base");
-  gpus.set("type", name);
+  if (!gpus.find("type")) gpus.set("type", name);  // given beside the name, it is the later one
   return gpus;
 }
 
@@ -58,11 +58,15 @@ void complete_pool_gpus(ConfigNode& document, const char* pool) {
   const ConfigNode *type = own.find("type"), *usual_type = all.find("type");
   const bool another = type && !is_part(*type) && !(usual_type && *type == *usual_type);
   const bool states_kv = own.find("kv_tokens") || own.find("kv_blocks") || own.find("kv_bytes");
+  const bool leaves_kv = own.find("memory_fraction") || own.find("activations");
   for (const char* entry : {"profile", "peer_link"}) {
     if (another) all.erase(entry);
   }
   for (const char* kv : {"kv_tokens", "kv_blocks", "kv_bytes"}) {
-    if (another || states_kv) all.erase(kv);
+    if (another || states_kv || leaves_kv) all.erase(kv);
+  }
+  for (const char* rest : {"memory_fraction", "activations"}) {  // KV memory is stated, or what these leave
+    if (states_kv) all.erase(rest);
   }
   for (const ConfigNode::Entry& e : own.entries()) all.set(e.key, over_usual(all.find(e.key), e.value), e.key_origin);
   ConfigNode* node = &document;

@@ -47,7 +47,8 @@ void check_parallelism(const ServingConfig& config, const GroupConfig& group, co
   }
   if (p.attention_data > 1 && m.moe.experts == 0) {
     throw ConfigurationError(
-        data_key, fmt::format("ranks of {} would share nothing: use cluster.replicas: {}", m.name, p.attention_data));
+        data_key, fmt::format("ranks of {} would share nothing: use {}: {}", m.name,
+                              config.cluster.pools ? "nodes of the pool" : "cluster.replicas", p.attention_data));
   }
   if (p.pipeline > m.layers) {
     throw ConfigurationError(group.gpu_key + ".pipeline_parallel",

@@ -22,6 +22,14 @@ std::string refusal(const std::string& assignment) {
   return "accepted";
 }
 
+TEST(SweepAxis, ThatReplacesTheKeyOfAnotherComesBeforeIt) {
+  const Axis whole{"cluster.pools.remote.gpu", {"h200", "b200"}};
+  const Axis part{"cluster.pools.remote.gpu.tensor_parallel", {"2", "4"}};
+  EXPECT_NO_THROW(check_paths({whole, part}, {}));
+  EXPECT_NO_THROW(check_paths({part, {"cluster.pools.remote.gpus", {"1"}}}, {}));
+  EXPECT_THROW(check_paths({part, whole}, {}), schema::InputError) << "its values would be lost";
+}
+
 TEST(SweepAxis, ARangeIncludesBothEndsIfHit) {
   EXPECT_EQ(values("5:20:5"), (Words{"5", "10", "15", "20"}));
   EXPECT_EQ(values("5:19:5"), (Words{"5", "10", "15"}));

@@ -153,6 +153,23 @@ TEST(OwnGpus, HaveStepsAndSlotsOfTheirOwnInThePathPlan) {
   EXPECT_NE(less.n, best.n);
 }
 
+TEST(OwnGpus, ATypeBesideANameIsTheLaterOne) {
+  const Scenario s = pools_scenario({kRemoteL40s, "cluster.pools.remote.gpu.type=h200"});
+  EXPECT_EQ(remote(s).gpu.name, "h200");
+}
+
+TEST(OwnGpus, KvMemoryIsStatedOrWhatAFractionLeaves) {
+  const Scenario stated =
+      pools_scenario({"cluster.gpu.memory_fraction=0.85", "cluster.pools.remote.gpu.kv_tokens=40k tokens"});
+  EXPECT_TRUE(stated.remarks.empty()) << "nobody wrote what the remote pool has no use for";
+  EXPECT_TRUE(remote(stated).stated_kv);
+  EXPECT_EQ(local(stated).memory_fraction, 0.85);
+  const Scenario left =
+      pools_scenario({"cluster.gpu.kv_tokens=40k tokens", "cluster.pools.remote.gpu.memory_fraction=0.8"});
+  EXPECT_TRUE(local(left).stated_kv);
+  EXPECT_FALSE(remote(left).stated_kv);
+}
+
 TEST(OwnGpus, AreWrittenOutAndReadAgain) {
   const Scenario s = pools_scenario({kRemoteL40s, "cluster.pools.remote.gpu.kv_tokens=40k tokens"});
   const std::string written = resolved_yaml(s);

@@ -185,7 +185,7 @@ Fields<PathsResult> path_fields() {
       F::part("batch", "what T_tok assumes", of(&PathPlan::batch),
               per_pool(kPlain, "requests that a GPU, or a scenario's node, decodes at once, as T_tok assumes")),
       {"slots_per_gpu",
-       {kCount, "KV slots of a GPU, or of a scenario's node"},
+       {kCount, "KV slots of a GPU, or of a scenario's node; of the local pool where pools differ"},
        [](const R& r) { return slots_per_gpu(r.problem).local; }},
       F::part("used", "use of the limits", std::identity{},
               per_resource({kShare, "share of a limit that is in use"},

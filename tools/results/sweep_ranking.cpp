@@ -106,9 +106,9 @@ bool is_objective(std::string_view path) {
 }
 
 bool is_machine_property(std::string_view path) {
-  constexpr std::string_view kCluster = "cluster.", kGpu = "cluster.gpu.type.";
-  if (!path.starts_with(kCluster)) return false;
-  if (path.starts_with(kGpu) || path.ends_with(".read") || path.ends_with(".write")) return true;
+  if (!path.starts_with("cluster.")) return false;
+  if (path.find(".gpu.type.") != std::string_view::npos || path.ends_with(".read") || path.ends_with(".write"))
+    return true;
   while (!path.empty()) {
     const std::string_view key = path.substr(0, path.find('.'));
     if (key.ends_with("link") || key.ends_with("links") || key == "profile") return true;

@@ -51,8 +51,8 @@ struct SizedLinks : Links {
   std::int64_t bytes = 0;
 };
 
-template <class Node>
-using ObjectList = engine::LinkedOrder<Node>;
+template <class Linked>
+using ObjectList = engine::LinkedOrder<Linked>;
 
 static_assert(kNoObject == Links::none);
 
