@@ -1,5 +1,5 @@
-// Which waiting requests enter an instance, and what GPU memory they get. Nothing enters GPU memory that was not reserved
-// first: what does not fit waits.
+// Which waiting requests enter an instance, and what GPU memory they get. Nothing enters GPU memory that was not
+// reserved first: what does not fit waits.
 #pragma once
 
 #include <cstdint>
