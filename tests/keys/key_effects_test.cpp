@@ -57,8 +57,13 @@ std::optional<std::string> for_pool(const std::string& assignment, std::string_v
 /// GPUs at this key as the scenario resolves them.
 std::string resolved_gpus(const std::vector<std::string>& sets, std::string_view key) try {
   const schema::ConfigNode all = schema::read_yaml(resolved_yaml(pools_file(sets).unjudged().load()), "");
-  const schema::ConfigNode* gpus = all.find_path(key.substr(0, key.size() - 1));
-  return gpus == nullptr ? "none" : schema::to_yaml(*gpus);
+  const schema::ConfigNode* found = all.find_path(key.substr(0, key.size() - 1));
+  if (found == nullptr) return "none";
+  schema::ConfigNode gpus = *found;
+  if (gpus.find("kv_tokens") || gpus.find("kv_blocks") || gpus.find("kv_bytes")) {
+    for (const char* unread : {"memory_fraction", "activations"}) gpus.erase(unread);  // a pool inherits neither then
+  }
+  return schema::to_yaml(gpus);
 } catch (const schema::InputError&) {
   return "refused";
 }
