@@ -128,7 +128,7 @@ class PromptCache : public serving::PromptStore {
     std::size_t replica = 0;
     ObjectId object = kNoObject;
   };
-  /// Parts of prompts that were looked up, each once, and those of them that were found.
+  /// Lookups counts parts of prompts that were looked up, each once, and those that were found.
   struct Lookups {
     std::uint64_t parts = 0;
     std::vector<std::uint64_t> hits;  // by level

@@ -27,7 +27,7 @@ class IterationClock {
   [[nodiscard]] std::int64_t now() const { return now_; }
   /// An iteration begins; what has passed since the latest one counts, too.
   void begin_iteration() { now_ += passed(); }
-  /// One of those that nothing is decided in begins.
+  /// An iteration begins in which nothing is decided.
   void pass() { now_ += 1; }
   /// By time, the end of so many iterations after the latest begin_iteration().
   [[nodiscard]] engine::SimTime end_of(std::int64_t iterations) const {
@@ -98,7 +98,7 @@ class Scheduling {
     return env_.decode.verifies ? r.scheduled.action_ : Action::draft;  // else everybody decodes
   }
   [[nodiscard]] std::int64_t stalled() const { return decided_.stalled; }
-  /// Of these, requests in rounds that are late.
+  /// Stalled requests whose rounds are late.
   [[nodiscard]] std::int64_t stalled_late() const { return decided_.stalled_late; }
 
   /// Iterations after this one that begin before the policy is asked again, if nothing happens until then.
@@ -111,7 +111,7 @@ class Scheduling {
   [[nodiscard]] bool asks_next() const { return all_ || !asking_.empty(); }
 
  private:
-  /// Requests by what was decided about them.
+  /// Decided counts requests by what was decided about them.
   struct Decided {
     std::int64_t drafting = 0, stalled = 0, stalled_late = 0;
 

@@ -114,7 +114,7 @@ class SteadyBatch {
  private:
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-  /// The longest inter-token latency since any step.
+  /// Gaps knows the longest inter-token latency since any step.
   class Gaps {
    public:
     void add(std::int64_t step, engine::Duration length);
@@ -133,8 +133,8 @@ class SteadyBatch {
     std::vector<Gap> gaps_;  // of the steps before it, those that none after them was as long as
   };
 
-  /// What a step reads and attends to, and by how much these grow with each step. The sums over members are exact,
-  /// whoever came and went: see KvGeometry.
+  /// Reads says what a step reads and attends to, or by how much that grows with each step. The sums over members are
+  /// exact, whoever came and went: see KvGeometry.
   struct Reads {
     double kv_bytes = 0, pairs = 0, quantised = 0;
 

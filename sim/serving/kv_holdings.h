@@ -45,13 +45,13 @@ class Residence {
 
   /// Before anything else: the request's blocks, each named by a hash of all tokens up to its end.
   void name_blocks(std::vector<std::uint64_t> hashes);
-  /// Of `count` blocks, those that it has names for.
+  /// Returns how many of `count` blocks it has names for.
   [[nodiscard]] std::int64_t named(std::int64_t count) const;
-  /// Of a prompt whose blocks have names, found().
+  /// Sets found() of a prompt whose blocks have names.
   void note_found(std::int64_t tokens) {
     if (findable_) findable_->found_ = tokens;
   }
-  /// Of what was grown (KvHoldings::grow) and what it had, the request holds `bytes`.
+  /// The request holds `bytes` of what was grown (KvHoldings::grow) and what it had.
   void attribute(std::int64_t bytes) { held_ = bytes; }
 
  private:
@@ -76,7 +76,7 @@ class KvHoldings {
   [[nodiscard]] const memory::MemoryPool& host() const { return host_; }
   /// KvMemory::available() of gpu().
   [[nodiscard]] std::int64_t available() const { return gpu_.available(); }
-  /// What requests have reserved of gpu(), other than staged.
+  /// Bytes of gpu() that requests have reserved, other than staged.
   [[nodiscard]] std::int64_t held() const { return held_; }
   [[nodiscard]] std::int64_t staged() const { return staged_; }  ///< likewise
 

@@ -186,13 +186,13 @@ struct Luck {
   models::RequestAcceptance acceptance;
 };
 
-/// A request's luck with its drafts, and with the tokens of an auxiliary drafter.
+/// RequestLuck decides on a request's drafts, and on the tokens of an auxiliary drafter.
 struct RequestLuck {
   std::unique_ptr<Luck> drafts;   ///< of its drafts; null: nothing is verified
   std::unique_ptr<Luck> drafter;  ///< of an auxiliary drafter's tokens; null: there is none
 };
 
-/// A request's way through its prompt.
+/// Prefill says how far a request's prompt is computed.
 struct Prefill {
   std::int64_t target = 0;                       ///< tokens whose KV must exist before decoding
   std::int64_t done = 0;                         ///< of which exist; while it waits, that may still be found

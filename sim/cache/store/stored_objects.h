@@ -106,7 +106,7 @@ class StoredObjects {
   void computed(ObjectId id) { table_[id].quality = 1; }
   /// It belongs there from now on, wherever it was before.
   void place(ObjectId id, TierIndex tier, models::OptionIndex option, float quality);
-  /// The same for one that was nowhere; the placement is told of it by the caller (Placement::moved).
+  /// place() for one that was nowhere; the caller tells the placement of it (Placement::moved).
   void enter(ObjectId id, TierIndex tier, models::OptionIndex option, float quality);
   /// It belongs nowhere from now on; its bytes, if there are any, are still where they are.
   void retract(ObjectId id);

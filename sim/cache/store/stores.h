@@ -26,7 +26,7 @@
 
 namespace kvsim::cache {
 
-/// What happened since the last reset_statistics().
+/// StoreCounts counts events since the last reset_statistics().
 struct StoreCounts {
   std::uint64_t loads = 0, joined_loads = 0;
   std::uint64_t stores = 0, unstored = 0, promotions = 0, demotions = 0, recompressions = 0, drops = 0;

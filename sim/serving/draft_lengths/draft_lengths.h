@@ -64,12 +64,12 @@ class DraftLengths {
   [[nodiscard]] double overhead(double batch, bool reloads) const;
 
  private:
-  /// A line through the lengths of many steps by their verifications: where drafts take proposals, those look alike.
+  /// StepLine fits step lengths by verifications: drafts that take proposals look like these.
   class StepLine {
    public:
     /// Adds a step. False: no slope is known yet.
     bool add(double verifications, double step_s);
-    /// By one verification, as a share of a step without any. Precondition: a slope is known.
+    /// Returns what one verification adds, as a share of a step without any. Precondition: a slope is known.
     [[nodiscard]] double added() const;
 
    private:
