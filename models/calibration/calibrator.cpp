@@ -83,14 +83,14 @@ class Calibrator {
          samples_.latent_prefill);
   }
 
-  /// What stands beside a figure.
+  /// The reference beside a figure.
   [[nodiscard]] std::string reference(const std::string& operation) const {
     std::string text = fmt::format("fit to {}{}", options_.data, throttled_);
     if (!versions_.empty()) text += fmt::format(", {}", fmt::join(versions_, ", "));
     return text + fmt::format(", {}", operation);
   }
 
-  /// The same with how far a fit is off, for forms that have no key for it.
+  /// reference() with how far a fit is off, for forms that have no key for that.
   [[nodiscard]] std::string reference(const std::string& operation, const OperatorReport& report) const {
     const std::optional<FormError> error = error_of(report);
     return error ? fmt::format("{}; {}", reference(operation), words_of(*error)) : reference(operation);
@@ -173,7 +173,7 @@ class Calibrator {
     }
   }
 
-  /// What is fitted, and whose kernel.
+  /// The name of a fit: its operation, and whose kernel it is of.
   template <class Sample>
   [[nodiscard]] static std::string name_of(const char* operation, bool latent, const std::vector<Sample>& rows) {
     if (!latent) return operation;

@@ -31,7 +31,7 @@ struct LaunchTimes {
 /// events.
 void subtract_launches(Samples& samples);
 
-/// What stands beside a figure that was fitted with these errors.
+/// ReferenceOf makes the reference beside a figure that was fitted with these errors.
 using ReferenceOf = std::function<std::string(const std::string& operation, const OperatorReport& report)>;
 
 /// Fits the forms of top-k, quantising and dequantising, the costs of launches and the shares of interference into

@@ -24,7 +24,8 @@ using schema::InputError;
 
 namespace {
 
-/// Of Nemotron-NAS, whose layers' blocks are ffn_mult times two thirds of the hidden size wide, in multiples of 256.
+/// The mean width of Nemotron-NAS, whose layers' blocks are ffn_mult times two thirds of the hidden size wide, in
+/// multiples of 256.
 std::int64_t mean_width(Fields& fields, std::vector<std::string>& remarks) {
   constexpr double kMultiple = 256;
   const auto hidden = static_cast<double>(fields.whole("hidden_size"));

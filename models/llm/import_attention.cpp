@@ -36,7 +36,7 @@ ConfigNode window_of(const Layers& layers) {
   return window;
 }
 
-/// Of Nemotron-NAS, whose layers say how many heads share one of KV: all those with attention the same.
+/// Reads Nemotron-NAS, whose layers say how many heads share one of KV: all those with attention the same.
 std::int64_t grouped_kv_heads(Fields& fields, std::int64_t heads) {
   std::int64_t all = 0;
   const ConfigNode& configs = fields.need("block_configs");

@@ -103,7 +103,7 @@ std::optional<WeightWidth> width_named(std::string_view algorithm) {
   return std::nullopt;
 }
 
-/// Of modelopt's file, or of config.json where that repeats it.
+/// Reads the algorithm of modelopt's file, or of config.json where that repeats it.
 void read_algorithm(Quantisation& q, const ConfigNode& algorithm) {
   q.stated_at = &algorithm;
   if (const auto width = width_named(algorithm.text())) {
@@ -148,7 +148,7 @@ void read_weights(Quantisation& q, const ConfigNode& weights, std::vector<std::s
   }
 }
 
-/// Of mixed formats, module by module: {"model.layers.0.mlp.up_proj": {"quant_algo": "FP8"}, ...}.
+/// Reads mixed formats, module by module: {"model.layers.0.mlp.up_proj": {"quant_algo": "FP8"}, ...}.
 void read_modules(Quantisation& q, Fields& fields, std::vector<std::string>& remarks) {
   const ConfigNode* modules = fields.find("quantized_layers");
   if (modules == nullptr) return;
@@ -187,7 +187,7 @@ void read_kv(Quantisation& q, Fields& fields, const ConfigNode& map, std::initia
   }
 }
 
-/// Of a kind whose published checkpoints leave out some.
+/// Remarks that nothing is excluded, of a kind whose published checkpoints leave out some modules.
 void say_nothing_excluded(const Quantisation& q, std::string_view list, std::vector<std::string>& remarks) {
   if (!q.excluded.empty() || q.modules_at != nullptr) return;
   remarks.push_back(
@@ -271,7 +271,7 @@ std::string words_of(const Quantisation& q) {
   return q.modules_at != nullptr ? "formats that differ from module to module" : words_of(q.width);
 }
 
-/// What config.json says beside the file, which counts.
+/// Refuses where config.json contradicts the file, which counts.
 void reconcile(Quantisation& file, const Quantisation& in_config, std::vector<std::string>& remarks) {
   const auto contradicted = [](const ConfigNode& at, const std::string& what, const std::string& here,
                                const ConfigNode& there_at, const std::string& there) {

@@ -190,7 +190,7 @@ void check_window(const LlmSpec& llm, const Reporter& report) {
   }
 }
 
-/// Of each kind, a layer is there whose KV the others read.
+/// A layer of each kind is there whose KV the others read.
 void check_shared_kv(const LlmSpec& llm, const Reporter& report) {
   const std::int64_t in_window = llm.window.shared_kv_layers, elsewhere = llm.shared_kv_layers - in_window;
   if (llm.shared_kv_layers == 0 && in_window == 0) return;

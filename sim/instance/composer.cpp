@@ -89,7 +89,7 @@ bool Composer::loads_first() {
   return true;
 }
 
-/// Whoever finds a place beside what the step has to do anyway.
+/// Admits whoever finds a place beside the work that the step has anyway.
 void Composer::admit_before_step() {
   auto budget = schedule().max_batched_tokens - static_cast<std::int64_t>(parts_.roster.decoding().size());
   const auto has_work = [&budget](const Request& r) { budget -= r.prefill.target - r.prefill.done; };
@@ -146,7 +146,7 @@ bool Composer::batch_steadily() {
   return true;
 }
 
-/// What the rest leaves of the step's tokens; work too large for any step has one for itself.
+/// Adds once-only work within the tokens that the rest leaves; work too large for any step has one for itself.
 void Composer::batch_once() {
   std::int64_t budget = schedule().max_batched_tokens - static_cast<std::int64_t>(pass().work.tokens());
   for (bool first = true; !once_.empty(); first = false) {

@@ -49,7 +49,7 @@ class Composer final : private StepLoopOwner {
   void batch_decoding();
   bool batch_steadily();
   void batch_once();
-  /// What becomes of a decoding request in a step that has room for so many more tokens.
+  /// The part of a decoding request in a step that has room for so many more tokens.
   [[nodiscard]] StepPart part_of(const Request& r, Action action, std::int64_t budget) const;
   void batch_prefill();
   /// The next chunk of a prompt, of at most `budget` tokens; returns its tokens.

@@ -36,11 +36,11 @@ class Instance {
   void wake() { composer_.wake(); }
   /// Hears when a step is to be decided, which may be given work by once().
   void before_steps(engine::Callback tell) { composer_.before_steps(tell); }
-  /// Of steps that nothing else changes, too.
+  /// before_steps() hears of steps that nothing else changes, too.
   void set_every_step(bool every) { composer_.set_every_step(every); }
   /// Whether requests that come enter at once (Admission).
   [[nodiscard]] bool admits_at_once() const { return parts_.admission.at_once(); }
-  /// So many more loads are under way for requests that entered.
+  /// Counts loads under way for requests that entered: so many more, or fewer.
   void await_loads(std::int64_t change) { composer_.await_loads(change); }
 
   /// Tokens still to be prefilled or generated: what a router balances.

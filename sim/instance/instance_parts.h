@@ -28,14 +28,14 @@ struct InstanceSpec {
   std::string name;
   std::int64_t host_bytes = 0;  ///< memory beside the GPUs, of its own
   bool grows = true;            ///< requests take memory token by token; else all that they will need when they enter
-  /// Where KV beyond its GPUs is; none: behind host links of its own.
+  /// The link to KV beyond its GPUs; none: host links of its own.
   std::optional<KvLink> link{};
-  /// Where requests go on, and who gives them their memory; null: they are served here from their prompt to their last
-  /// token.
+  /// The route of its requests, which gives them their memory; null: they are served here from their prompt to their
+  /// last token.
   Route* route = nullptr;
 };
 
-/// What an instance has computed since measuring began.
+/// Work that an instance has computed since measuring began.
 struct ComputedWork {
   std::uint64_t iterations = 0;
   std::int64_t decode_tokens = 0;  ///< of ordinary decoding
@@ -51,7 +51,7 @@ class InstanceParts final : private OffloadOwner {
   InstanceParts(const InstanceEnvironment& environment, const InstanceSpec& spec, const SchedulePolicyEntry& schedule,
                 Instance& of, StepLoopOwner& owner);
 
-  /// Who drafts and verifies when is the schedule policy's decision.
+  /// The schedule policy decides who drafts and verifies when.
   [[nodiscard]] bool schedules() const { return own && env.decode.verifies; }
   [[nodiscard]] bool decodes_steadily() const { return !schedules() && loop.steady().possible(Work::decode); }
   /// With the step that has ended, or now, it may have fallen in step with the others.

@@ -1,4 +1,4 @@
-// Where the requests of an instance are: waiting, or admitted and loading, prefilling or decoding.
+// The places of an instance's requests: waiting, or admitted and loading, prefilling or decoding.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Where the time of a group of GPUs goes.
+// The time of a group of GPUs, by what it went to.
 #pragma once
 
 #include <cstdint>

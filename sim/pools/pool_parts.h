@@ -29,7 +29,7 @@
 
 namespace kvsim::pools {
 
-/// What is configured of both pools, and what their instances share.
+/// The configuration of both pools, and the environments that their instances share.
 struct PoolGroups {
   /// All of it outlives this.
   explicit PoolGroups(const serving::RunEnvironment& environment);

@@ -144,7 +144,7 @@ void PoolRoute::on_remote_complete(PoolRequest& r) {
   }
 }
 
-/// What was prefilled for a request that drafts elsewhere.
+/// The prompt was prefilled here for a request that drafts elsewhere.
 void PoolRoute::on_stored(PoolRequest& r) {
   if (r.stateless()) {  // its memory was for the prefill
     parts_.loads.drop(r, *r.local, Claim::local);
@@ -221,7 +221,7 @@ void PoolRoute::on_offloaded(serving::Instance& instance, serving::Request& q) {
   if (q.moving.writebacks == 0 && q.full_kv.settling) on_all_offloaded(site_of(r, instance), r);
 }
 
-/// What was prefilled has left layer by layer, beside its steps, and can be fetched.
+/// The prefilled KV has left layer by layer, beside its steps, and can be fetched.
 void PoolRoute::on_all_offloaded(Site& site, PoolRequest& r) {
   r.request->full_kv.settling = false;
   parts_.stored->offloaded(r);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -45,9 +46,7 @@ const GroupConfig& ClusterConfig::with(bool Roles::*role) const {
 }
 
 GroupConfig& ClusterConfig::with(bool Roles::*role) {
-  const auto found =
-      std::find_if(groups.begin(), groups.end(), [role](const auto& group) { return group.roles.*role; });
-  return found == groups.end() ? groups.front() : *found;
+  return groups.at(static_cast<std::size_t>(&std::as_const(*this).with(role) - groups.data()));
 }
 
 const GroupConfig& ClusterConfig::uniform() const {

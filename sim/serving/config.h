@@ -83,9 +83,9 @@ struct StatedKv {
   std::int64_t amount = 0;
 };
 
-/// Stages of a request that instances may take.
+/// Roles are stages of a request that not every group need take; all of them compute prompts and decode.
 struct Roles {
-  bool prefill = true, draft = true, decode = true, verify = true;
+  bool draft = true, verify = true;
 };
 
 /// Instances that are alike. The GPUs of each share the model as `parallel` says, and have links of their own to host

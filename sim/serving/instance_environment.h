@@ -67,7 +67,7 @@ struct GroupParts {
   Drafting drafting;
 };
 
-/// What the step loops of a group share; all of it outlives them.
+/// The things that step loops of a group share; all of it outlives them.
 struct GroupEnvironment {
   engine::Simulator& simulator;
   const ServingConfig& config;

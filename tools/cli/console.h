@@ -15,7 +15,7 @@ using output::write_all;
 /// Whoever read stdout has gone (`kvsim run ... | head -1`): nothing is left to do, and nobody to tell.
 class ClosedPipe : public std::exception {};
 
-/// Of `--details`.
+/// The help of `--details`.
 inline constexpr const char* kDetailsHelp = "Print all tables and remarks, not the first screen alone";
 
 class Console {
