@@ -115,7 +115,7 @@ def main():
                 wrong = finding(result, command == "run")
                 if wrong:
                     relative = path.relative_to(ROOT)
-                    seen.append((command, wrong, f"kvsim check {relative} > r.yaml; cd {relative.parent}; "
+                    seen.append((command, wrong, f"kvsim check {relative} --full > r.yaml; cd {relative.parent}; "
                                  + shown(["kvsim", command, "r.yaml", *sets, *last])))
                 bound = BOUND.search(result.err) if follow and result.status == 2 else None
                 if bound:

@@ -180,7 +180,7 @@ def main():
                 if wrong:
                     relative = path.relative_to(ROOT)
                     command[1] = "r.yaml"
-                    seen.append((words[0], wrong, f"kvsim check {relative} > r.yaml; cd {relative.parent}; "
+                    seen.append((words[0], wrong, f"kvsim check {relative} --full > r.yaml; cd {relative.parent}; "
                                  + shown(["kvsim", *command])))
                 if last.status != 0 or wrong:
                     result = last if words[0] != "check" and last.status != 0 and not seen else result

@@ -157,7 +157,8 @@ TEST_F(CapacityTest, TheBytesDoNotDependOnTheNumberOfThreads) {
 }
 
 TEST_F(CapacityTest, WithoutAPriceTheReasonStandsWhereTheDollarsWould) {
-  const CommandResult r = capacity({"--set", "cluster.gpu.type.memory=70 GB", "--set", "cluster.replicas=2"});
+  const CommandResult r =
+      capacity({"--details", "--set", "cluster.gpu.type.memory=70 GB", "--set", "cluster.replicas=2"});
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_NE(r.out.find("h100-sxm (changed): no price in the table"), std::string::npos) << r.out;
   EXPECT_NE(r.out.find("the scenario has 2 replicas"), std::string::npos) << r.out;

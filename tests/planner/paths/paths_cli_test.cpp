@@ -50,7 +50,7 @@ std::vector<std::string> keys(const Json& object) {
 }
 
 TEST_F(PathsCliTest, ThePageIsTheGoldenOne) {
-  const CommandResult r = run({"plan", "--paths", "p.yaml"});
+  const CommandResult r = run({"plan", "--paths", "p.yaml", "--details"});
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_EQ(r.err, "");
   const std::string path = KVSIM_SOURCE_DIR "/tests/planner/paths/golden/plan_paths.txt";
