@@ -47,9 +47,9 @@ bool better(const Pilot& a, const Pilot& b) {
 
 scenario::Scenario with_best_planned_weights(const scenario::Scenario& scenario, const std::function<bool()>& go_on) {
   if (!needs_planned_weights(scenario)) return scenario;
-  const scenario::Scenario all = with_planned_weights(scenario);
+  const scenario::Scenario all = with_planned_weights(scenario, go_on);
   if (!drafts(all.serving.cluster.topology().dispatcher->weights)) return all;
-  const auto full_kv = with_full_kv_weights(scenario);
+  const auto full_kv = with_full_kv_weights(scenario, go_on);
   return full_kv && better(pilot(*full_kv, go_on), pilot(all, go_on)) ? *full_kv : all;
 }
 

@@ -139,9 +139,9 @@ PathLp path_lp(const PathProblem& problem, const PerPool& batch) {
   return lp;
 }
 
-PathPlan plan_paths(const PathProblem& problem) {
+PathPlan plan_paths(const PathProblem& problem, const std::function<bool()>& go_on) {
   refuse_infeasible(problem);
-  return problem.steps ? plan_by_steps(problem) : PathPlanner(problem).best();
+  return problem.steps ? plan_by_steps(problem, go_on) : PathPlanner(problem).best();
 }
 
 namespace {
@@ -222,8 +222,8 @@ constexpr double kLeastShare = 1e-4;
 
 }  // namespace
 
-scenario::Scenario with_planned_weights(const scenario::Scenario& scenario) {
-  return with_weights(scenario, plan_paths(path_problem(scenario)).n);
+scenario::Scenario with_planned_weights(const scenario::Scenario& scenario, const std::function<bool()>& go_on) {
+  return with_weights(scenario, plan_paths(path_problem(scenario), go_on).n);
 }
 
 scenario::Scenario with_weights(const scenario::Scenario& scenario, const PathRates& n) {
@@ -236,11 +236,12 @@ scenario::Scenario with_weights(const scenario::Scenario& scenario, const PathRa
                                    {"dispatch.weights", fmt::format("{{{}}}", fmt::join(weights, ", "))}});
 }
 
-std::optional<scenario::Scenario> with_full_kv_weights(const scenario::Scenario& scenario) {
+std::optional<scenario::Scenario> with_full_kv_weights(const scenario::Scenario& scenario,
+                                                       const std::function<bool()>& go_on) {
   PathProblem problem = path_problem(scenario);
   const std::size_t drafting = std::erase_if(problem.paths, [](Path path) { return traits(path).drafts; });
   if (drafting == 0 || problem.paths.empty()) return std::nullopt;
-  return with_weights(scenario, plan_paths(problem).n);
+  return with_weights(scenario, plan_paths(problem, go_on).n);
 }
 
 PathRates path_weights(const PathRates& n) {

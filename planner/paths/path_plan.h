@@ -47,8 +47,9 @@ struct PathPlan {
   std::size_t lps_solved = 0;
 };
 
-/// Throws Infeasible where no path can serve a single request, naming what is missing.
-PathPlan plan_paths(const PathProblem& problem);
+/// `go_on`, which may be empty, is asked before each LP of a plan by steps; once it says no, the plan is any that is
+/// feasible. Throws Infeasible where no path can serve a single request, naming what is missing.
+PathPlan plan_paths(const PathProblem& problem, const std::function<bool()>& go_on = {});
 
 /// The LP at given batches.
 PathLp path_lp(const PathProblem& problem, const PerPool& batch);
@@ -73,14 +74,15 @@ std::vector<Purchase> purchases(const scenario::Scenario& scenario);
 // Dispatch policy "planned": weights from the path LP.
 
 /// The scenario with dispatch policy "weighted" and the LP's requests/s by path as weights. Throws Infeasible.
-/// Precondition: requests take paths.
-scenario::Scenario with_planned_weights(const scenario::Scenario& scenario);
+/// Precondition: requests take paths. `go_on` is that of plan_paths.
+scenario::Scenario with_planned_weights(const scenario::Scenario& scenario, const std::function<bool()>& go_on = {});
 
 /// The same from a plan that was made of it.
 scenario::Scenario with_weights(const scenario::Scenario& scenario, const PathRates& n);
 
 /// With the best weights among the paths that serve with the full KV; nothing where it has no such paths, or no others.
-std::optional<scenario::Scenario> with_full_kv_weights(const scenario::Scenario& scenario);
+std::optional<scenario::Scenario> with_full_kv_weights(const scenario::Scenario& scenario,
+                                                       const std::function<bool()>& go_on = {});
 
 /// The rates, less those of paths that next to no request takes.
 PathRates path_weights(const PathRates& n);
@@ -102,7 +104,7 @@ bool needs_planned_weights(const scenario::Scenario& scenario);
 
 /// `batch` is the work in a step under the plan's rates: as little as agrees with them. Precondition: some path can be
 /// taken.
-PathPlan plan_by_steps(const PathProblem& problem);
+PathPlan plan_by_steps(const PathProblem& problem, const std::function<bool()>& go_on);
 
 /// What is maximised over batches from 1 to `top` (both at least 1), local and remote.
 struct BatchSearch {

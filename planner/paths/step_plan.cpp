@@ -202,9 +202,10 @@ PerPool most_work(const PathProblem& problem) {
   return work;
 }
 
-PathPlan best_up_to(const PathProblem& problem, const PerPool& top) {
+PathPlan best_up_to(const PathProblem& problem, const PerPool& top, const std::function<bool()>& go_on) {
   PathPlan plan;
   const BatchSearch search{{top.local, top.remote}, [&](const std::array<double, 2>& at) {
+                             if (go_on && !go_on()) return 0.0;
                              ++plan.lps_solved;
                              return solve(path_lp(problem, {at[0], at[1]})).requests_per_s;
                            }};
@@ -266,12 +267,12 @@ std::optional<PathProblem> without_reloads(const PathProblem& problem) {
   return held.paths.empty() ? std::nullopt : std::optional(held);
 }
 
-PathPlan plan_at_once(const PathProblem& given) {
+PathPlan plan_at_once(const PathProblem& given, const std::function<bool()>& go_on) {
   const PathProblem problem = with_deferred(given);
   PerPool top = most_work(problem);
   std::size_t solved = 0;
   for (int shorter = 0;; ++shorter) {
-    PathPlan plan = best_up_to(problem, top);
+    PathPlan plan = best_up_to(problem, top, go_on);
     solved += plan.lps_solved;
     plan.lps_solved = solved;
     // A step may be shorter than assumed, never longer. On P2 alone shorter ones cost: more verifications.
@@ -292,12 +293,12 @@ PathPlan plan_at_once(const PathProblem& given) {
 
 }  // namespace
 
-PathPlan plan_by_steps(const PathProblem& problem) {
-  PathPlan plan = plan_at_once(problem);
+PathPlan plan_by_steps(const PathProblem& problem, const std::function<bool()>& go_on) {
+  PathPlan plan = plan_at_once(problem, go_on);
   if (!(problem.steps->held_slots > 0)) return plan;
   const auto held = without_reloads(problem);
   if (!held) return plan;
-  PathPlan other = plan_at_once(*held);
+  PathPlan other = plan_at_once(*held, go_on);
   const std::size_t solved = plan.lps_solved + other.lps_solved;
   PathPlan& better = other.converged && (!plan.converged || other.tokens_per_s >= plan.tokens_per_s) ? other : plan;
   better.lps_solved = solved;

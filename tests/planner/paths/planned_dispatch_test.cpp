@@ -48,18 +48,28 @@ TEST(PlannedDispatch, DraftsWhereThatPays) {
   EXPECT_FALSE(drafts(with_best_planned_weights(s)));
 }
 
-// Pilots of many nodes take longer than the two seconds in which a command ends.
-TEST(PlannedDispatch, PilotsEndWhenTheyMayNotGoOn) {
-  const auto times_asked = [](bool answer) {
-    int asked = 0;
-    static_cast<void>(with_best_planned_weights(published({}), [&] {
-      ++asked;
-      return answer;
-    }));
-    return asked;
-  };
-  EXPECT_EQ(times_asked(false), 2) << "once each";
-  EXPECT_GT(times_asked(true), 10);
+// Plans take thousands of programmes, and pilots of many nodes longer than the two seconds in which a command ends.
+TEST(PlannedDispatch, PlansAndPilotsEndWhenTheyMayNotGoOn) {
+  const scenario::Scenario s = published({});
+  int asked = 0;
+  const auto counted = [&asked] { return ++asked > 0; };
+  static_cast<void>(with_planned_weights(s, counted));
+  static_cast<void>(with_full_kv_weights(s, counted));
+  const int by_plans = asked;
+  asked = 0;
+  static_cast<void>(with_best_planned_weights(s, [&] { return ++asked <= by_plans; }));
+  EXPECT_EQ(asked, by_plans + 2) << "each pilot asks once";
+  asked = 0;
+  static_cast<void>(with_best_planned_weights(s, counted));
+  EXPECT_GT(asked, by_plans + 10);
+}
+
+TEST(PlannedDispatch, APlanThatMayNotGoOnSolvesNoFurtherProgrammes) {
+  const PathProblem problem = path_problem(published({}));
+  EXPECT_GT(plan_paths(problem).lps_solved, 1000U);
+  const PathPlan stopped = plan_paths(problem, [] { return false; });
+  EXPECT_EQ(stopped.lps_solved, 0U);
+  EXPECT_GT(stopped.requests_per_s, 0) << "some requests have a path, so that weights can be made of it";
 }
 
 // A sweep, a run and a comparison plan it where they resolve their scenarios.
