@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace kvsim::models {
@@ -11,7 +12,7 @@ namespace kvsim::models {
 /// B1: local pool only; B2: remote pool only, with the full KV; P1: the remote pool drafts on compressed KV, the local
 /// pool verifies; P2: as P1 while the rest of the KV streams to the remote pool, which then decodes by itself. cached:
 /// the full KV stays on the local GPU between rounds; stateless: it is read anew for each round.
-enum class Path { B1, B2, P1_cached, P1_stateless, P2_cached, P2_stateless };
+enum class Path : std::uint8_t { B1, B2, P1_cached, P1_stateless, P2_cached, P2_stateless };
 inline constexpr std::size_t kPaths = 6;
 inline constexpr std::array<Path, kPaths> kAllPaths{Path::B1,           Path::B2,        Path::P1_cached,
                                                     Path::P1_stateless, Path::P2_cached, Path::P2_stateless};

@@ -241,14 +241,14 @@ double PromptCache::load_missing_s(const Request& r) const {
 void PromptCache::count(const Request& r, const Prompt& prompt) {
   for (const auto& [part, copy] : prompt.loaded) lookups_.hits[copy.level] += 1;
   lookups_.parts += prompt.parts.size();
-  measured_.loaded_tokens += r.prefix.tokens;
-  measured_.computed_tokens += r.prompt - r.prefix.tokens;
+  measured_.loaded_tokens += r.prefix->tokens;
+  measured_.computed_tokens += r.prompt - r.prefix->tokens;
 }
 
 void PromptCache::computed(const Request& r) {
   Prompt& prompt = prompts_.at(r.id);
   request_now_ = prompt.request;
-  if (r.prefix.tokens == 0) prompt.loaded.clear();  // admitted again, after what it had loaded was gone
+  if (r.prefix->tokens == 0) prompt.loaded.clear();  // admitted again, after what it had loaded was gone
   std::vector<ObjectId> own, missing, loaded;
   for (const Part& p : prompt.parts) own.push_back(p.own);
   std::vector<ObjectId> used = own;  // under the names by which they were found
@@ -274,21 +274,22 @@ std::optional<serving::ProfilingWork> PromptCache::finished(const Request& r) {
   const auto ended = prompts_.extract(r.id);
   const Prompt& prompt = ended.mapped();
   store_->withdraw(r.id);
-  measured_.quality.add(r.prefix.quality);
+  measured_.quality.add(r.prefix->quality);
   scored_ += 1;
-  quality_sum_ += r.prefix.quality;
+  quality_sum_ += r.prefix->quality;
   if (!config_.context_datasets.empty() && granularity_ == models::Granularity::contexts && !prompt.parts.empty()) {
     const std::uint64_t context = prompt.parts.front().part.key;
     auto& of = measured_.datasets[config_.context_datasets[context % config_.context_datasets.size()]];
     of.requests += 1;
-    of.ttft_s += (r.record.first_token - r.arrival).seconds();
-    of.quality += r.prefix.quality;
+    of.ttft_s += (r.record->first_token - r.arrival).seconds();
+    of.quality += r.prefix->quality;
   }
-  const bool stored = r.prefix.tokens > 0 && granularity_ == models::Granularity::contexts;
+  const bool stored = r.prefix->tokens > 0 && granularity_ == models::Granularity::contexts;
   if (!spec_.profiling.online || !stored) return std::nullopt;
   const PromptPart& context = prompt.parts.front().part;
   const models::CurveIndex curve = curve_of(context.key);
-  if (profiles_.contains(curve) || prompt.believed - r.prefix.quality <= spec_.profiling.threshold) return std::nullopt;
+  if (profiles_.contains(curve) || prompt.believed - r.prefix->quality <= spec_.profiling.threshold)
+    return std::nullopt;
   serving::ProfilingWork work;
   work.steps = spec_.profiling.output_tokens;
   work.held_tokens = context.tokens;

@@ -116,7 +116,7 @@ std::optional<Admitted> Admission::try_next(std::int64_t budget) {
     return {};
   }
   choose_residency(r);
-  r.prefix = env_.prompts.find(r);
+  r.prefix.set(env_.prompts.find(r));
   r.prefill.assembly = env_.prompts.assembly(r);
   reloads_.full_kv().found(r);
   const std::optional<std::int64_t>& most_offloaded = env_.config.decode.offloaded;

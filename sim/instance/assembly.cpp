@@ -17,7 +17,7 @@ void Assembly::begin(Request& r) {
   p.apart_done_ = 0;
   p.scored_ = 0;
   p.admitted_ = p.loaded_ = p.selected_ = env_.simulator.now();
-  p.load_pending_ = r.prefix.tokens > 0;
+  p.load_pending_ = r.prefix->tokens > 0;
   p.selection_pending_ = r.prefill.assembly->selects;
   p.selection_event_ = r.prefill.assembly->selects && r.prefill.assembly->scored_here == 0;
   if (p.selection_event_) env_.prompts.select_elsewhere(r, selected(r));
@@ -119,7 +119,7 @@ bool Assembly::try_end(Request& r) {
 void Assembly::batch_rows(Request& r, std::int64_t rows, bool last, models::StepWork& work) const {
   PromptAssembly& a = *r.prefill.assembly;
   const std::int64_t done = r.prefill.done - (r.prefill.target - a.rows);
-  add_rows(work, env_.geometry, rows, a.before + static_cast<double>(done), r.prefill.target - r.prefix.dropped, last);
+  add_rows(work, env_.geometry, rows, a.before + static_cast<double>(done), r.prefill.target - r.prefix->dropped, last);
   work.extra_gpu_s += std::exchange(a.recover_s, 0.0);
   work.extra_gpu_s += a.first_layer_s * static_cast<double>(rows) / static_cast<double>(a.rows);
 }
@@ -128,12 +128,12 @@ void Assembly::note(const Request& r) const {
   if (r.full_kv.had_prompt) return;  // it was pushed out, and has been put together before
   const AssemblyProgress& p = *r.prefill.assembling;
   const PromptAssembly& a = *r.prefill.assembly;
-  const std::int64_t chunks = a.apart + r.prefix.tokens;
+  const std::int64_t chunks = a.apart + r.prefix->tokens;
   const std::int64_t other = r.prompt - chunks;
   ReuseMeasurement& m = env_.measured.reuse;
   m.prompts += 1;
   m.chunk_tokens += chunks;
-  m.loaded_tokens += r.prefix.tokens;
+  m.loaded_tokens += r.prefix->tokens;
   m.apart_tokens += a.apart;
   m.recomputed_tokens += a.rows - other;
   m.other_tokens += other;

@@ -7,6 +7,11 @@
 namespace kvsim::serving {
 namespace {
 
+/// A request that decodes with its full KV attends to tokens that its stored prefix gave up.
+void attend_to_all(Request& r) {
+  if (r.prefix->dropped > 0 || r.prefix->missing > 0) r.prefix.edit().dropped = r.prefix.edit().missing = 0;
+}
+
 class HostCopies final : public FullKvSource {
  public:
   using FullKvSource::FullKvSource;
@@ -48,13 +53,13 @@ class WholePrompts : public FullKvSource {
   void found(Request& r) const override {
     r.full_kv.direct = r.full_kv.resident = whole(r);
     if (parts_.config.decode.acceptance.kind == models::AcceptanceKind::compressor) {
-      r.luck.drafts->acceptance.agreement = r.prefix.agreement;
+      r.luck.drafts->acceptance.agreement = r.prefix->agreement;
     }
   }
 
  protected:
   static bool whole(const Request& r) {
-    return r.prefix.missing == 0 && r.prefix.quality >= 1 && r.prefix.step_kl == 0;
+    return r.prefix->missing == 0 && r.prefix->quality >= 1 && r.prefix->step_kl == 0;
   }
   /// Nothing is gained by drafting on.
   static void end_round(Request& r) { r.round.target = std::min(r.round.target, r.round.drafted); }
@@ -67,13 +72,13 @@ class Tiers final : public WholePrompts {
   /// What was dropped: at most a block more than the prompt and its output fill.
   [[nodiscard]] std::int64_t most_beside(std::int64_t) const override { return parts_.geometry.block_bytes(); }
   [[nodiscard]] std::int64_t reservation(const Request& r) const override {
-    return parts_.geometry.full_reservation(r.prefix.missing);
+    return parts_.geometry.full_reservation(r.prefix->missing);
   }
   [[nodiscard]] double load(const Request& r) const override { return parts_.prompts.load_missing_s(r); }
   [[nodiscard]] double first_load(const Request& r, std::int64_t) const override { return parts_.prompts.load_s(r); }
   void found(Request& r) const override {
     WholePrompts::found(r);
-    r.round.tail = r.full_kv.direct ? 0 : r.prefill.target - r.prefix.tokens;
+    r.round.tail = r.full_kv.direct ? 0 : r.prefill.target - r.prefix->tokens;
   }
   [[nodiscard]] bool is_first(const Request& r) const override { return r.generated == 0; }
   void bring(Request& r) override {
@@ -92,7 +97,7 @@ class Tiers final : public WholePrompts {
     }
     parts_.memory.keep_staged(r.kv);
     r.full_kv.direct = true;
-    r.prefix.dropped = r.prefix.missing = 0;
+    attend_to_all(r);
   }
 };
 
@@ -145,7 +150,7 @@ class Recomputed final : public WholePrompts {
   }
   void verified(Request& r, bool) override {
     r.full_kv.direct = true;
-    r.prefix.dropped = r.prefix.missing = 0;
+    attend_to_all(r);
     parts_.memory.unstage(r.kv);  // what it holds grows to all of the prompt, in the place of this
   }
 

@@ -69,7 +69,7 @@ void FirstLoads::load(Request& r, std::int64_t bytes) {
 }
 
 void FirstLoads::load_prefix(Request& r) {
-  begin(r, env_.geometry.full_transfer(r.prefix.tokens - r.prefix.dropped));
+  begin(r, env_.geometry.full_transfer(r.prefix->tokens - r.prefix->dropped));
   env_.prompts.load(r, Callback::to<&FirstLoads::on_arrived>(this, r.id));
 }
 
@@ -106,7 +106,7 @@ void FirstLoads::abandon(Request& r) {
       from_host_.cancel(r.moving.transfer);
     }
   }
-  if (!r.prefill.assembly && r.prefix.tokens > 0) ++r.moving.stale_loads;  // others may wait for the same load
+  if (!r.prefill.assembly && r.prefix->tokens > 0) ++r.moving.stale_loads;  // others may wait for the same load
   end(r);
 }
 

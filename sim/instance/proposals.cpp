@@ -26,7 +26,7 @@ std::int64_t Proposals::of(const Request& r, std::int64_t room, std::int64_t bud
   if (!any() || (speculates_ && !r.round.pairs_asked)) return 0;  // first its pairs are chosen, and nothing is decoded
   const std::int64_t possible = drafting_.most(r.context() + r.round.drafted);
   if (budget < least_) return 0;
-  const std::int64_t most = lengths_ ? std::min(r.round.length.chosen, possible) : possible;
+  const std::int64_t most = lengths_ ? std::min(r.round.length->chosen, possible) : possible;
   return std::clamp<std::int64_t>(std::min(room, budget) - 1, 0, most);
 }
 
@@ -37,7 +37,7 @@ void Proposals::add(const Request& r, std::int64_t proposed) {
 }
 
 void Proposals::add_chunk(const Request& r, std::int64_t tokens) {
-  drafting_.add_chunk(static_cast<double>(r.prefill.done - r.prefix.dropped), static_cast<double>(tokens));
+  drafting_.add_chunk(static_cast<double>(r.prefill.done - r.prefix->dropped), static_cast<double>(tokens));
 }
 
 double Proposals::seconds() {

@@ -94,7 +94,7 @@ bool Reloads::start(Request& r, bool replaces_compressed) {
     return false;
   }
   r.round.reload = Reload::in_flight;
-  r.round.length.reload_at = env_.simulator.now();
+  r.round.length.edit().reload_at = env_.simulator.now();
   full_kv_->bring(r);
   return true;
 }

@@ -29,7 +29,7 @@ std::optional<std::int64_t> GrowingKv::first(const Request& r, std::int64_t step
   if (!possible()) return std::nullopt;
   const std::int64_t grown = steps * units_.a_token_adds;
   if (!compressed_) return r.attended() - grown;
-  const auto held = geometry_->compressed().in_units(r.prompt - r.prefix.dropped, r.generated);
+  const auto held = geometry_->compressed().in_units(r.prompt - r.prefix->dropped, r.generated);
   return held ? std::optional(*held + units_.of_token - units_.a_token_adds - grown) : std::nullopt;
 }
 
@@ -81,7 +81,7 @@ bool SteadyBatch::join(Request& r, Work work, std::int64_t tokens, engine::SimTi
   KVSIM_ALWAYS(tokens > 0, "a request joins a batch that has nothing to do there");
   Member member;
   const std::optional<StepParts::Growth> growth = parts_.growth(r, work);
-  if (!growth || (work == Work::decode && r.record.last_token != now)) return false;
+  if (!growth || (work == Work::decode && r.record->last_token != now)) return false;
   if (size() > 0 && last_end_ != now) return false;  // it came with a step that the members had no part in
   if (memory_ && work == Work::decode) {
     const std::optional<std::int64_t> first = kv_.first(r, steps_);
@@ -148,9 +148,10 @@ void SteadyBatch::update(Request& r) {
     r.round.drafted += steps;
   } else {
     r.generated += steps;
-    r.record.direct_tokens += steps;
-    r.record.last_token = last_end_;
-    r.record.largest_gap_s = std::max(r.record.largest_gap_s, gaps_.longest_since(member.since).seconds());
+    TokenRecord& record = r.record.edit();
+    record.direct_tokens += steps;
+    record.last_token = last_end_;
+    record.largest_gap_s = std::max(record.largest_gap_s, gaps_.longest_since(member.since).seconds());
   }
   member.since = steps_;
 }

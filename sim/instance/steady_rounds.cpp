@@ -66,7 +66,7 @@ void SteadyRounds::pass() {
 void SteadyRounds::end_step() {
   over_.clear();
   steady_.end_step(env_.simulator.now(), over_, [this](Request& r) {
-    if (r.round.drafted == r.round.target) r.round.length.complete_at = env_.simulator.now();
+    if (r.round.drafted == r.round.target) r.round.length.edit().complete_at = env_.simulator.now();
     return scheduling_.drafted(r) ? 0 : rounds_.drafts_left(r);
   });
 }

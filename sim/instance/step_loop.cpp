@@ -32,7 +32,7 @@ void StepLoop::add_chunk(Request& r, std::int64_t tokens, std::int64_t compresse
   if (!r.prefill.assembly) parts_.add(r, part, pass_.work);
   if (proposals_.any()) proposals_.add_chunk(r, tokens);
   fetched_->add_chunk(tokens);
-  pass_.work.extra_gpu_s += std::exchange(r.prefix.unpack_s, 0.0);
+  if (r.prefix->unpack_s > 0) pass_.work.extra_gpu_s += std::exchange(r.prefix.edit().unpack_s, 0.0);
   if (compressed > 0) parts_.add_compression(compressed, pass_.work);
   pass_.add(r, part);
 }

@@ -54,7 +54,7 @@ void WholeRoute::enter(const Admitted& admitted) {
     loads_.load(r, admitted.load_bytes);
     return;
   }
-  if (!r.prefill.assembly && r.prefix.tokens == 0) {
+  if (!r.prefill.assembly && r.prefix->tokens == 0) {
     r.moving.in_host_tokens = 0;
     r.prefill.done = admitted.cached_tokens;
     parts_.outstanding_tokens -= r.prefill.done;
@@ -63,7 +63,7 @@ void WholeRoute::enter(const Admitted& admitted) {
   }
   parts_.roster.move(r, Phase::loading);
   if (r.prefill.assembly) assembly_.begin(r);
-  if (r.prefix.tokens > 0) loads_.load_prefix(r);
+  if (r.prefix->tokens > 0) loads_.load_prefix(r);
   if (r.prefill.assembly) assembly_.try_end(r);
 }
 
@@ -91,7 +91,7 @@ void WholeRoute::on_loaded(Request& r) {
   // An offloaded request has all but its last token in host memory, and drafting starts from that one.
   r.prefill.done = parts_.demand.offloads(r)
                        ? r.prefill.target
-                       : std::min(std::max(r.moving.in_host_tokens, r.prefix.tokens), r.prefill.target);
+                       : std::min(std::max(r.moving.in_host_tokens, r.prefix->tokens), r.prefill.target);
   parts_.outstanding_tokens -= r.prefill.done;
   if (r.prefill.done < r.prefill.target) {
     parts_.roster.move(r, Phase::prefilling);
@@ -152,7 +152,7 @@ void WholeRoute::on_preempted(Instance&, Request& r) {
   loads_.abandon(r);
   if (r.prefill.assembly) Assembly::abandon(r);
   parts_.reloads.abandon(r);
-  r.prefix = {};
+  r.prefix.set({});
   parts_.env.prompts.preempted(r);
   parts_.roster.push_out(r);
   parts_.scheduling.removed(r);

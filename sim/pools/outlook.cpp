@@ -177,7 +177,7 @@ Site* Outlook::remote_room(const PoolRequest& r, Path path) const {
 
 Site* Outlook::best_remote(const PoolRequest& r, Path path, std::int64_t own) const {
   const memory::KvForm form = parts_.memory.remote_form(path);
-  const std::span<const std::uint64_t> chain(r.blocks.data(), parts_.stored.blocks(r));
+  const std::span<const std::uint64_t> chain(r.blocks->data(), parts_.stored.blocks(r));
   const std::int64_t block = parts_.memory.block_bytes(Pool::remote, form);
   const double link_s = parts_.network.read_s(Pool::remote, 0, 0), now_s = now().seconds();
   renew_bounds();
@@ -206,7 +206,7 @@ bool Outlook::room_for_good(const PoolRequest& r, const Site& node, std::int64_t
   const bool others = node.requests() > 0 && keeps_room;
   const std::int64_t reload = std::max(parts_.reloads.largest(node), others ? parts_.memory.largest_reload(r) : 0);
   const memory::KvForm form = parts_.memory.local_form();
-  return node.memory().gpu().fits({r.blocks.data(), hits}, form, parts_.memory.block_bytes(node.pool(), form), own,
+  return node.memory().gpu().fits({r.blocks->data(), hits}, form, parts_.memory.block_bytes(node.pool(), form), own,
                                   std::max<std::int64_t>(0, reload - parts_.reloads.bytes(node)));
 }
 

@@ -88,10 +88,10 @@ PoolParts::PoolParts(const serving::RunEnvironment& environment, std::unique_ptr
 void PoolParts::find_on(Site& site, PoolRequest& r) {
   serving::Request& q = *r.request;
   if (groups.config.schedule.prefix_caching && memory.block_tokens() > 0) {
-    q.kv.name_blocks(r.blocks);
+    q.kv.name_blocks(*r.blocks);
     const std::int64_t there = std::as_const(site).memory().there(q.kv, (q.prefill.target - 1) / memory.block_tokens());
     if (there > std::ssize(r.held->chain)) {
-      r.held->chain.assign(r.blocks.begin(), r.blocks.begin() + there);
+      r.held->chain.assign(r.blocks->begin(), r.blocks->begin() + there);
       r.held->chain_tokens = there * memory.block_tokens();
       r.found = std::max(r.found, r.held->chain_tokens);
     }

@@ -47,7 +47,7 @@ std::int64_t RequestMemory::decoding_private(const PoolRequest& r, Pool pool, Pa
                                              std::int64_t output) const {
   if (local_form() == memory::KvForm::compressed) return compressed_private(r, pool, blocks, output, decoding_room_);
   const serving::Request& q = *r.request;
-  const std::int64_t own = q.prompt - blocks * block_tokens_ - q.prefix.dropped;
+  const std::int64_t own = q.prompt - blocks * block_tokens_ - q.prefix->dropped;
   return geometry(pool).full_reservation(own + output + (models::traits(path).drafts ? draft_room_ : 1));
 }
 

@@ -9,6 +9,7 @@
 
 #include "models/paths/path.h"
 #include "sim/engine/id_table.h"
+#include "sim/engine/on_demand.h"
 #include "sim/engine/time.h"
 #include "sim/memory/kv_memory.h"
 #include "sim/pools/storage_network.h"
@@ -60,27 +61,26 @@ struct HeldOnNodes {
 struct PoolRequest {
   serving::Request* request = nullptr;
   std::uint64_t number = 0;  ///< RequestSpec::id, by which its luck is drawn
-  models::Path path = models::Path::B1;
-  bool path_given = false;  ///< the dispatcher chose it on arrival; else when it can start
   Site* local = nullptr;
   Site* remote = nullptr;
-
-  std::vector<std::uint64_t> blocks;  ///< of its prompt, those that may be shared (whole blocks)
-  std::int64_t stored = 0;            ///< tokens of the prompt on the storage node when it was assigned
-  std::int64_t found = 0;             ///< these, or those in the node's memory if more: the rest is prefilled
-
   std::unique_ptr<HeldOnNodes> held;   ///< null: it waits
   const Site* preempted_at = nullptr;  ///< its latest KV was computed there and given up
-  bool awaited = false;                ///< a step waits for what is loaded of it (schedule.blocking_loads)
-  bool local_ready = false;            ///< its full KV stays on the local node and is there
-  bool local_left = false;             ///< the local node has done its part
-  int remote_parts = 0;                ///< loads of the remote node before it can draft
-  int in_transit = 0;                  ///< transfers under way that end in a claim of its
-  std::int64_t counted_tokens = 0;     ///< of its output, in the figures of its path
 
+  engine::OnDemand<std::vector<std::uint64_t>> blocks;  ///< of its prompt, those that may be shared (whole blocks)
+  std::int64_t stored = 0;          ///< tokens of the prompt on the storage node when it was assigned
+  std::int64_t found = 0;           ///< these, or those in the node's memory if more: the rest is prefilled
+  std::int64_t counted_tokens = 0;  ///< of its output, in the figures of its path
+
+  int remote_parts = 0;  ///< loads of the remote node before it can draft
+  int in_transit = 0;    ///< transfers under way that end in a claim of its
+  models::Path path = models::Path::B1;
   Round round = Round::none;
-  bool loaded = false;  ///< has begun to draft
-  bool left = false;    ///< holds nothing any more
+  bool path_given = false;   ///< the dispatcher chose it on arrival; else when it can start
+  bool awaited = false;      ///< a step waits for what is loaded of it (schedule.blocking_loads)
+  bool local_ready = false;  ///< its full KV stays on the local node and is there
+  bool local_left = false;   ///< the local node has done its part
+  bool loaded = false;       ///< has begun to draft
+  bool left = false;         ///< holds nothing any more
 
   [[nodiscard]] const models::PathTraits& traits() const { return models::traits(path); }
   /// Memory that it holds on its local node for good: what it decodes on, or what its drafts are verified against. On a

@@ -299,7 +299,7 @@ void PoolRoute::on_caught_up(PoolRequest& r) {
 void PoolRoute::on_finished(PoolRequest& r) {
   parts_.log.finished(r, serving::output_fidelity(parts_.groups.config, parts_.groups.decode,
                                                   parts_.groups.of(Pool::local).geometry, *r.request));
-  if (!parts_.groups.config.placement) r.request->prefix.tokens = r.stored;  // for whoever watches requests
+  if (!parts_.groups.config.placement) r.request->prefix.edit().tokens = r.stored;  // for whoever watches requests
   Callback finished = parts_.groups.env.on_finished;
   finished.word = r.request->id;
   finished();

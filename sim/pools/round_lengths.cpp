@@ -45,7 +45,7 @@ void RoundLengths::begin(PoolRequest& r) {
   if (overhead <= 0) overhead = 1 + messages_s_ / r.remote->gpus().iteration_s();
   node.lengths->begin_round(*r.request,
                             {.decoding = node.drafting, .overhead = tokens_per_step_ * overhead, .elsewhere = true});
-  mean_ = kPastRounds * mean_ + (1 - kPastRounds) * static_cast<double>(r.request->round.length.chosen);
+  mean_ = kPastRounds * mean_ + (1 - kPastRounds) * static_cast<double>(r.request->round.length->chosen);
   usual_ = std::llround(mean_);
 }
 

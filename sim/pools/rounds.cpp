@@ -85,7 +85,7 @@ void Rounds::on_drafts_here(std::uint64_t id) {
   round.away = false;
   round.due = std::min(round.due, parts_.simulator.now());
   if (Guests* guests = guests_of(*r)) {
-    round.length.limit = round.drafted;
+    round.length.edit().limit = round.drafted;
     return guests->drafted(*r->request);
   }
   verify_if_ready(*r);

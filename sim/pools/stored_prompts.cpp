@@ -31,7 +31,7 @@ class StoredBlocks final : public StoredPrompts {
     parts_.loads.load(r, node, claim, bytes, "first load");
   }
   void upload(PoolRequest& r, const Site& node, bool resumes) override;
-  void offloaded(const PoolRequest& r) override { keep(r.blocks); }
+  void offloaded(const PoolRequest& r) override { keep(*r.blocks); }
   void write_back(const PoolRequest& r, const Site& node, std::int64_t tokens) const override;
   void start_measuring() override;
   void finish_measuring(serving::Measurements& measured) override;
@@ -47,7 +47,7 @@ class StoredBlocks final : public StoredPrompts {
   [[nodiscard]] std::size_t hits(const PoolRequest& r) const;
   /// What was there when it was assigned. Precondition: store_.
   [[nodiscard]] std::span<const std::uint64_t> held(const PoolRequest& r) const {
-    return {r.blocks.data(), static_cast<std::size_t>(r.stored / parts_.memory.block_tokens())};
+    return {r.blocks->data(), static_cast<std::size_t>(r.stored / parts_.memory.block_tokens())};
   }
   void keep(const std::vector<std::uint64_t>& blocks) {
     if (store_) store_->insert(blocks);
@@ -71,12 +71,12 @@ void StoredBlocks::arrived(PoolRequest& r, const models::RequestSpec& spec) {
   if (parts_.memory.block_tokens() == 0 || (recomputes && !parts_.config.schedule.prefix_caching)) return;
   const auto whole = static_cast<std::size_t>(r.request->prompt / parts_.memory.block_tokens());
   const auto count = static_cast<std::ptrdiff_t>(std::min(whole, spec.prefix_blocks.size()));
-  r.blocks.assign(spec.prefix_blocks.begin(), spec.prefix_blocks.begin() + count);
+  if (count > 0) r.blocks.edit().assign(spec.prefix_blocks.begin(), spec.prefix_blocks.begin() + count);
 }
 
 std::size_t StoredBlocks::hits(const PoolRequest& r) const {
   if (parts_.config.prefill == serving::PrefillKind::recompute) return 0;  // they are named for nodes' own memory
-  return store_ ? store_->leading_hits(r.blocks) : r.blocks.size();
+  return store_ ? store_->leading_hits(*r.blocks) : r.blocks->size();
 }
 
 std::int64_t StoredBlocks::tokens(const PoolRequest& r) const {
@@ -86,13 +86,13 @@ std::int64_t StoredBlocks::tokens(const PoolRequest& r) const {
 
 void StoredBlocks::hold(PoolRequest& r) {
   r.stored = tokens(r);
-  r.held->chain.assign(r.blocks.begin(), r.blocks.begin() + static_cast<std::ptrdiff_t>(blocks(r)));
+  r.held->chain.assign(r.blocks->begin(), r.blocks->begin() + static_cast<std::ptrdiff_t>(blocks(r)));
   r.held->chain_tokens = static_cast<std::int64_t>(r.held->chain.size()) * parts_.memory.block_tokens();
   if (!store_) return;
   store_->touch(held(r));
   store_->pin(held(r));
   hits_ += held(r).size();
-  misses_ += r.blocks.size() - held(r).size();
+  misses_ += r.blocks->size() - held(r).size();
 }
 
 void StoredBlocks::release(const PoolRequest& r) {
@@ -102,7 +102,7 @@ void StoredBlocks::release(const PoolRequest& r) {
 void StoredBlocks::upload(PoolRequest& r, const Site& node, bool resumes) {
   if (!store_ && !resumes) return;
   if (resumes) r.in_transit += 1;
-  uploads_.emplace(next_upload_, Upload{store_ ? r.blocks : std::vector<std::uint64_t>{}, r.request->id, resumes});
+  uploads_.emplace(next_upload_, Upload{store_ ? *r.blocks : std::vector<std::uint64_t>{}, r.request->id, resumes});
   parts_.network.lane(node.pool(), node.index(), Direction::write)
       .submit({.bytes = parts_.memory.stored_transfer(r.request->prompt - r.stored),
                .on_complete = Callback::to<&StoredBlocks::on_uploaded>(this, next_upload_),
@@ -154,9 +154,9 @@ class TieredPrompts final : public StoredPrompts {
 
   void arrived(PoolRequest& r, const models::RequestSpec& spec) override { prompts_.arrived(*r.request, spec, 0); }
   void refused(const PoolRequest& r) override { prompts_.refused(*r.request); }
-  void look(PoolRequest& r) override { r.request->prefix = prompts_.find(*r.request); }
+  void look(PoolRequest& r) override { r.request->prefix.set(prompts_.find(*r.request)); }
   [[nodiscard]] std::size_t blocks(const PoolRequest&) const override { return 0; }
-  [[nodiscard]] std::int64_t tokens(const PoolRequest& r) const override { return r.request->prefix.tokens; }
+  [[nodiscard]] std::int64_t tokens(const PoolRequest& r) const override { return r.request->prefix->tokens; }
   void hold(PoolRequest& r) override;
   void release(const PoolRequest& r) override { prompts_.finished(*r.request); }
   void preempted(const PoolRequest& r) override { prompts_.preempted(*r.request); }

@@ -97,10 +97,10 @@ ChunkPrompt ChunkReuse::described(const Request& r, const Prompt& prompt) const 
 std::unique_ptr<PromptAssembly> ChunkReuse::assembly(const Request& r) const {
   const Prompt& prompt = prompts_.at(r.id);
   ChunkPrompt p = described(r, prompt);
-  p.stored = r.prefix.tokens;
-  p.dropped = r.prefix.dropped;
+  p.stored = r.prefix->tokens;
+  p.dropped = r.prefix->dropped;
   // The first chunk is where it was when it was stored.
-  p.moved = r.prefix.tokens - (chunks_.has_first(r) ? prompt.chunk_tokens : 0);
+  p.moved = r.prefix->tokens - (chunks_.has_first(r) ? prompt.chunk_tokens : 0);
   return std::make_unique<PromptAssembly>(assembly_of(spec_, times_, p));
 }
 

@@ -50,7 +50,7 @@ LayerPipelineConfig Fetching::pipeline() const {
 
 std::int64_t Fetching::proposals(const Request& r) const {
   if (decode_.fetch != Fetch::speculative || !decode_.drafter) return 0;
-  return std::min(r.round.length.chosen, static_cast<std::int64_t>(full_fetches_.size()) - 1);
+  return std::min(r.round.length->chosen, static_cast<std::int64_t>(full_fetches_.size()) - 1);
 }
 
 std::int64_t Fetching::choosing(std::int64_t proposals) const {

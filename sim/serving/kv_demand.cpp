@@ -19,7 +19,7 @@ std::int64_t KvDemand::decoding(const Request& r) const {
   if (decode_.as_found()) return geometry_.full_reservation(r.attended() + draft_room_);
   if (holds_part(r) || !decode_.verifies) {
     const std::int64_t generated = config_.schedule.reserves_output() ? r.output - 1 : r.generated;  // of its last step
-    return decoding_reservation(decode_, geometry_, r.prompt - r.prefix.dropped, generated, draft_room_);
+    return decoding_reservation(decode_, geometry_, r.prompt - r.prefix->dropped, generated, draft_room_);
   }
   const std::int64_t full = geometry_.full_reservation(r.context() + draft_room_);
   // A resident request that drafts on quantised KV keeps that copy too; kept tokens are part of the full KV.

@@ -40,10 +40,10 @@ Standing standing_of(const SloConfig& slo, const Request& r, engine::SimTime now
   const bool started = r.generated > 0;
   Experience least;
   least.e2e_s = (now - r.arrival).seconds();
-  least.ttft_s = started ? (r.record.first_token - r.arrival).seconds() : least.e2e_s;
+  least.ttft_s = started ? (r.record->first_token - r.arrival).seconds() : least.e2e_s;
   if (started && r.output > 1) {
-    least.tpot_s = (now - r.record.first_token).seconds() / static_cast<double>(r.output - 1);
-    least.largest_gap_s = std::max(r.record.largest_gap_s, (now - r.record.last_token).seconds());
+    least.tpot_s = (now - r.record->first_token).seconds() / static_cast<double>(r.output - 1);
+    least.largest_gap_s = std::max(r.record->largest_gap_s, (now - r.record->last_token).seconds());
   }
   Standing standing;
   standing.missed = missed_objectives(slo, least);

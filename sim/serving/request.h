@@ -8,6 +8,7 @@
 
 #include "models/acceptance/acceptance.h"
 #include "models/workload/request_source.h"
+#include "sim/engine/on_demand.h"
 #include "sim/engine/random.h"
 #include "sim/engine/time.h"
 #include "sim/serving/kv_holdings.h"
@@ -84,6 +85,8 @@ struct StoredPrefix {
   /// quantised), and the agreement per token of drafts on it.
   std::int64_t missing = 0;
   double agreement = 1;
+
+  friend bool operator==(const StoredPrefix&, const StoredPrefix&) = default;
 };
 
 /// What computing a prompt takes whose KV is put together from chunks (sim/reuse): chunks that are not stored are
@@ -165,9 +168,9 @@ struct DraftRound {
   std::int64_t unseen = 0;      ///< tokens at the request's end that an auxiliary drafter has not read yet
   /// Of its prompt, tokens computed over what had been loaded compressed: the next verification computes them again.
   std::int64_t tail = 0;
-  engine::SimTime first_draft;  ///< the request's first token was drafted
-  engine::SimTime due;          ///< drafts made at another instance are expected where they are verified
-  DraftState length;            ///< as chosen, and what was known of earlier ones
+  engine::SimTime first_draft;          ///< the request's first token was drafted
+  engine::SimTime due;                  ///< drafts made at another instance are expected where they are verified
+  engine::OnDemand<DraftState> length;  ///< as chosen, and what was known of earlier ones
 };
 
 /// Transfers of a request's KV.
@@ -236,7 +239,7 @@ struct Request {
   std::int32_t judged = -1;     ///< place in Measurements::verdicts; below 0: not judged
   std::uint64_t admission = 0;  ///< order of the latest admission: the newest is preempted first
   Prefill prefill;
-  StoredPrefix prefix;  ///< what of its prompt was loaded at the latest admission
+  engine::OnDemand<StoredPrefix> prefix;  ///< what of its prompt was loaded at the latest admission
 
   Residence kv;  ///< memory that it has reserved
   SteadyPlace steady;
@@ -245,14 +248,14 @@ struct Request {
   DraftRound round;
   KvMoving moving;
   RequestLuck luck;
-  TokenRecord record;
+  engine::OnDemand<TokenRecord> record;
 
   [[nodiscard]] std::int64_t context() const { return prompt + generated; }
   /// Tokens of the context whose KV there is: all but those that a stored prefix gave up.
-  [[nodiscard]] std::int64_t attended() const { return context() - prefix.dropped; }
+  [[nodiscard]] std::int64_t attended() const { return context() - prefix->dropped; }
   [[nodiscard]] std::int64_t remaining() const { return output - generated; }
   /// Verifications, of drafts or of proposed tokens: each gives a token of its own, but for a last one.
-  [[nodiscard]] std::int64_t rounds() const { return record.corrections + (round.ended_accepted ? 1 : 0); }
+  [[nodiscard]] std::int64_t rounds() const { return record->corrections + (round.ended_accepted ? 1 : 0); }
   /// Its prompt is being put together, and its rows cannot be computed yet.
   [[nodiscard]] bool being_assembled() const { return prefill.assembling && prefill.assembling->underway(); }
   /// Whether something will still refer to it after its end.

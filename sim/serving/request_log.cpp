@@ -38,8 +38,8 @@ OutputFidelity decoding_fidelity(const ServingConfig& config, const DecodePolicy
 OutputFidelity output_fidelity(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
                                const Request& r) {
   if (decode.as_found()) return {};
-  if (r.prefix.quality < 1 || r.prefix.step_kl != 0) {
-    return {false, r.prefix.step_kl, r.prefix.quality, models::functional_unknown()};
+  if (r.prefix->quality < 1 || r.prefix->step_kl != 0) {
+    return {false, r.prefix->step_kl, r.prefix->quality, models::functional_unknown()};
   }
   return decoding_fidelity(config, decode, geometry, r.prompt, r.generated);
 }
@@ -82,9 +82,10 @@ std::int64_t RequestLog::verified(Request& r, std::int64_t drafted, std::int64_t
                "a round accepted more than it drafted");
   // The verifier's own token: the correction at the first mismatch, or the bonus. None after the last token.
   const std::int64_t correction = accepted < r.remaining() ? 1 : 0;
-  r.record.drafted_tokens += drafted;
-  r.record.accepted_tokens += accepted;
-  r.record.corrections += correction;
+  TokenRecord& record = r.record.edit();
+  record.drafted_tokens += drafted;
+  record.accepted_tokens += accepted;
+  record.corrections += correction;
   r.round.ended_accepted = correction == 0;
   measured_.rounds += 1;
   measured_.drafted_tokens += drafted;
@@ -97,7 +98,7 @@ std::int64_t RequestLog::verified(Request& r, std::int64_t drafted, std::int64_t
 }
 
 void RequestLog::emitted_directly(Request& r) {
-  r.record.direct_tokens += 1;
+  r.record.edit().direct_tokens += 1;
   measured_.direct_tokens += 1;
   emitted(r, 1);
 }
@@ -106,10 +107,11 @@ void RequestLog::emitted(Request& r, std::int64_t tokens) {
   const SimTime now = simulator_.now();
   const bool first = r.generated == 0;
   r.generated += tokens;
-  if (first) r.record.first_token = now;
-  const double gap = first ? 0.0 : (now - r.record.last_token).seconds();
-  r.record.largest_gap_s = std::max(r.record.largest_gap_s, gap);
-  r.record.last_token = now;
+  TokenRecord& record = r.record.edit();
+  if (first) record.first_token = now;
+  const double gap = first ? 0.0 : (now - record.last_token).seconds();
+  record.largest_gap_s = std::max(record.largest_gap_s, gap);
+  record.last_token = now;
   if (!first) sample_gap(gap, 1);
   if (config_.run.token_samples && tokens > 1) measured_.itl_s.add(0.0, static_cast<std::size_t>(tokens - 1));
   count(tokens);
@@ -135,24 +137,24 @@ void RequestLog::count(std::int64_t tokens) {
 
 void RequestLog::finished(Request& r, const OutputFidelity& fidelity) {
   KVSIM_ALWAYS(r.generated == r.output, "a request finished with the wrong number of tokens");
-  KVSIM_ALWAYS(r.generated == r.record.accepted_tokens + r.record.corrections + r.record.direct_tokens,
+  KVSIM_ALWAYS(r.generated == r.record->accepted_tokens + r.record->corrections + r.record->direct_tokens,
                "a token was emitted that no full-KV pass, or more than one, stands for");
   r.phase = Phase::finished;
   Measurements& m = measured_;
   m.completed += 1;
   m.completed_measured += 1;
-  const double e2e = (r.record.last_token - r.arrival).seconds();
-  const double ttft = (r.record.first_token - r.arrival).seconds();
+  const double e2e = (r.record->last_token - r.arrival).seconds();
+  const double ttft = (r.record->first_token - r.arrival).seconds();
   m.e2e_s.add(e2e);
   m.ttft_s.add(ttft);
-  m.largest_gap_s.add(r.record.largest_gap_s);
+  m.largest_gap_s.add(r.record->largest_gap_s);
   double tpot = 0;
   if (r.output > 1) {
     tpot = (e2e - ttft) / static_cast<double>(r.output - 1);
     m.tpot_s.add(tpot);
   }
   const SloConfig& slo = config_.slo_of(r.kind);
-  const Verdict missed = missed_objectives(slo, {ttft, tpot, r.record.largest_gap_s, e2e});
+  const Verdict missed = missed_objectives(slo, {ttft, tpot, r.record->largest_gap_s, e2e});
   m.within_slo += missed == 0 ? 1 : 0;
   for (std::size_t p = 0; p < kSloPercentiles.size(); ++p) {
     m.within_percentile[p] += (missed & percentile_bits(p)) == 0 ? 1 : 0;

@@ -160,7 +160,7 @@ inline bool verifiable(const Request& r) {
 /// Positions that the request may draft in its round, by its replica's limit and its own, and by what is left to
 /// generate.
 inline std::int64_t most_drafts(const Request& r, std::int64_t draft_limit) {
-  return std::min({draft_limit, r.round.length.limit, r.remaining()});
+  return std::min({draft_limit, r.round.length->limit, r.remaining()});
 }
 
 /// Draft on, unless the request has nothing left to draft or has reached the limit.

@@ -26,7 +26,7 @@ std::int64_t SessionLog::finished(const Request& r, engine::SimTime now) {
   const auto turn = turns_.extract(r.id);
   if (turn.empty()) return -1;
   const std::int64_t session = turn.mapped();
-  const double ttft = (r.record.first_token - r.arrival).seconds();
+  const double ttft = (r.record->first_token - r.arrival).seconds();
   Session& of = sessions_.at(session);
   of.turn_ended = now;
   (of.turns == 1 ? measured_.first_turn_ttft_s : measured_.later_turn_ttft_s).add(ttft);

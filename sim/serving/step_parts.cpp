@@ -213,7 +213,7 @@ void StepParts::add(const Request& r, const StepPart& part, models::StepWork& wo
       add_token(r, drafts_read_, r.round.drafted, part.proposed, work);
       break;
     case Work::prefill:
-      add_chunk(work, geometry_, r.prefill.done - r.prefix.dropped, part.tokens,
+      add_chunk(work, geometry_, r.prefill.done - r.prefix->dropped, part.tokens,
                 r.prefill.done + part.tokens == r.prefill.target);
       break;
     case Work::verify:

@@ -71,6 +71,12 @@ class CapacityTest : public Workspace {
     return run(words);
   }
 
+  /// The whole page, not its first screen.
+  CommandResult whole_page(Words more) {
+    more.insert(more.begin(), "--details");
+    return capacity(more);
+  }
+
   void expect_refused(const Words& more, int status, const std::string& message) {
     const CommandResult r = capacity(more);
     EXPECT_EQ(r.status, status);
@@ -157,8 +163,7 @@ TEST_F(CapacityTest, TheBytesDoNotDependOnTheNumberOfThreads) {
 }
 
 TEST_F(CapacityTest, WithoutAPriceTheReasonStandsWhereTheDollarsWould) {
-  const CommandResult r =
-      capacity({"--details", "--set", "cluster.gpu.type.memory=70 GB", "--set", "cluster.replicas=2"});
+  const CommandResult r = whole_page({"--set", "cluster.gpu.type.memory=70 GB", "--set", "cluster.replicas=2"});
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_NE(r.out.find("h100-sxm (changed): no price in the table"), std::string::npos) << r.out;
   EXPECT_NE(r.out.find("the scenario has 2 replicas"), std::string::npos) << r.out;
@@ -168,7 +173,7 @@ TEST_F(CapacityTest, WithoutAPriceTheReasonStandsWhereTheDollarsWould) {
 TEST_F(CapacityTest, OwnPricesCountAndAreShown) {
   write("prices.yaml",
         "gpus: {h100-sxm: {price: {value: 9 USD/h, source: assumption, reference: ours}, date: 2026-11}}\n");
-  const CommandResult r = capacity({"--prices", "prices.yaml"});
+  const CommandResult r = whole_page({"--prices", "prices.yaml"});
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_NE(r.out.find("h100-sxm $9.00 per GPU and hour\n"), std::string::npos) << r.out;
   EXPECT_NE(r.out.find("2026-11, assumption: h100-sxm; mid 2025, assumption: host memory; give yours with --prices"),
@@ -240,7 +245,8 @@ TEST_F(CapacityTest, AMachineThatTheFileNamesIsNoReasonToRefuseOthers) {
 
 TEST_F(CapacityTest, SizesOfMemoryAndStorageAreCompared) {
   write("s.yaml", kDocuments);
-  const CommandResult page = capacity({"--memory", "2GB,12GB", "--storage", "ssd=4GB", "--rate", "20/s", "--out", "o"});
+  const CommandResult page =
+      whole_page({"--memory", "2GB,12GB", "--storage", "ssd=4GB", "--rate", "20/s", "--out", "o"});
   ASSERT_EQ(page.status, 0) << page.err;
   EXPECT_EQ(page.err, "");
   for (const char* text :
@@ -274,7 +280,7 @@ TEST_F(CapacityTest, SizesOfMemoryAndStorageAreCompared) {
 
 TEST_F(CapacityTest, TheScenariosOwnTiersArePriced) {
   write("s.yaml", kDocuments);
-  const CommandResult r = capacity({});
+  const CommandResult r = whole_page({});
   ASSERT_EQ(r.status, 0) << r.err;
   EXPECT_NE(r.out.find("1  $2.50  3.00 GB  $0.01  730 GB  $0.08    $2.59"), std::string::npos) << r.out;
   EXPECT_NE(r.out.find("--memory 40GB,80GB,160GB and --storage"), std::string::npos) << r.out;
@@ -297,7 +303,7 @@ TEST_F(CapacityTest, APriceForAGpuThatDoesNotExistIsRefused) {
   write("prices.yaml", "gpus: {h100-smx: 2 USD/h}\n");
   expect_refused({"--prices", "prices.yaml"}, 2, "has the name \"h100-smx\"; did you mean \"h100-sxm\"?");
   write("prices.yaml", "gpus: {h100-sxm (changed): 2 USD/h}\n");
-  const CommandResult own = capacity({"--set", "cluster.gpu.type.memory=70 GB", "--prices", "prices.yaml"});
+  const CommandResult own = whole_page({"--set", "cluster.gpu.type.memory=70 GB", "--prices", "prices.yaml"});
   EXPECT_EQ(own.status, 0) << own.err;
   EXPECT_NE(own.out.find("h100-sxm (changed) $2.00 per GPU and hour"), std::string::npos) << own.out;
 }

@@ -106,7 +106,7 @@ TEST(Verdicts, WhatIsCertainOfAnUnfinishedRequest) {
   EXPECT_EQ(at(1.5).open, 0U);
   EXPECT_EQ(at(1.5).missed, ttft);
   r.generated = 1;
-  r.record.first_token = r.record.last_token = engine::SimTime{} + engine::from_seconds(0.5);
+  r.record.edit().first_token = r.record.edit().last_token = engine::SimTime{} + engine::from_seconds(0.5);
   EXPECT_EQ(at(1.4).open, undecided) << "ten more tokens may come by 1.5 s";
   EXPECT_EQ(at(1.6).missed, tpot);
   slo.limit(SloMetric::tpot, 99).reset();
@@ -126,7 +126,7 @@ TEST(Verdicts, EveryPercentileIsDecidedByItsOwnLimits) {
   EXPECT_EQ(at(2).missed, serving::limit_bit(0, 0));
   EXPECT_EQ(at(2).open, serving::open_bit(2) | serving::open_bit(3) | serving::miss_bits(Miss::unfinished));
   r.generated = 1;
-  r.record.first_token = r.record.last_token = engine::SimTime{} + engine::from_seconds(2);
+  r.record.edit().first_token = r.record.edit().last_token = engine::SimTime{} + engine::from_seconds(2);
   EXPECT_EQ(at(2.5).open, serving::open_bit(2) | serving::miss_bits(Miss::unfinished)) << "TTFT is decided";
   EXPECT_EQ(at(9).missed, serving::limit_bit(0, 0) | serving::limit_bit(1, 2));
   EXPECT_EQ(at(9).open, 0U);

@@ -6,6 +6,7 @@
 
 #include "models/catalogue/catalogue.h"
 #include "sim/engine/recording_trace.h"
+#include "sim/pools/pool_request.h"
 #include "sim/systems/systems.h"
 #include "tests/pools/pools_runs.h"
 
@@ -341,6 +342,11 @@ TEST(PoolsRuns, CompressorsThatDropTokensKeepRemoteMemoryFree) {
                   "decode={policy: draft_verify, compressor: kvzip, keep_ratio: 0.3125, draft_length: 20}");
   EXPECT_LT(simulated(pools_scenario(dropping)).pools.at("remote").reserved_mean_bytes,
             0.6 * simulated(pools_scenario(sets)).pools.at("remote").reserved_mean_bytes);
+}
+
+TEST(RequestSize, AWaitingRequestTakesAtMost500BytesBetweenPools) {
+  // Two tables: 16 for its place in each, up to 16 to find it there. And 8 in the queue.
+  EXPECT_LE(sizeof(serving::Request) + sizeof(pools::PoolRequest), std::size_t{500 - 2 * (16 + 16) - 8});
 }
 
 }  // namespace

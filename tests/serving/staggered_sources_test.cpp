@@ -28,7 +28,7 @@ constexpr double kIteration = 0.01;
 class SlowTiers final : public serving::PromptStore {
  public:
   [[nodiscard]] double load_missing_s(const Request& r) const override {
-    return 2e-6 * static_cast<double>(r.prefix.missing);
+    return 2e-6 * static_cast<double>(r.prefix->missing);
   }
 };
 
@@ -53,7 +53,7 @@ class Staggered {
     r.id = requests_.size();
     r.prompt = r.prefill.target = prompt;
     r.output = 1000;
-    r.prefix.missing = missing;
+    r.prefix.edit().missing = missing;
     r.round.target = 20;
     r.prefill.assembly = std::make_unique<serving::PromptAssembly>();
     r.prefill.assembly->rows = 1;

@@ -30,7 +30,7 @@ void RequestTable::finished(const serving::Request& r, std::string_view path) {
   constexpr std::int64_t kSecond = 1'000'000'000;
   const auto seconds = [](engine::SimTime t) { return fmt::format("{}.{:09}", t.ns / kSecond, t.ns % kSecond); };
   const auto number = [](std::int32_t n, std::int32_t none) { return n == none ? "" : fmt::format("{}", n); };
-  const serving::TokenRecord& tokens = r.record;
+  const serving::TokenRecord& tokens = *r.record;
   const auto of_session = turns_.find(r.id);
   const auto [session, turn] =
       of_session == turns_.end() ? std::pair<std::int32_t, std::int32_t>{-1, 0} : of_session->second;
@@ -38,7 +38,7 @@ void RequestTable::finished(const serving::Request& r, std::string_view path) {
       {r.arrival, r.id,
        fmt::format("{},{},{},{},{},{},{:.9f},{},{},{},{},{},{},{},{},{},{},{},{}\n", r.id, seconds(r.arrival), r.prompt,
                    r.output, seconds(tokens.first_token), seconds(tokens.last_token), tokens.largest_gap_s, path,
-                   r.kv.found(), r.prefix.tokens, r.rounds(), tokens.drafted_tokens, tokens.accepted_tokens,
+                   r.kv.found(), r.prefix->tokens, r.rounds(), tokens.drafted_tokens, tokens.accepted_tokens,
                    tokens.corrections, tokens.direct_tokens, r.kind < classes_.size() ? classes_[r.kind] : "",
                    number(session, -1), number(turn, 0), number(r.replica, -1))});
   if (of_session != turns_.end()) turns_.erase(of_session);

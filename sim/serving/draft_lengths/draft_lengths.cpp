@@ -83,17 +83,18 @@ void DraftLengths::begin_round(Request& r, std::span<Request* const> decoding, b
 }
 
 void DraftLengths::begin_round(Request& r, const DraftOutlook& outlook) {
-  r.round.length.overhead = outlook.overhead;
-  r.round.length.hidden = outlook.hidden;
-  r.round.length.chosen = policy_->next(r, outlook);
-  r.round.length.limit = policy_->limit(r, outlook, r.round.length.chosen + outlook.hidden);
-  r.round.target = std::min(r.round.length.chosen, r.remaining());
+  DraftState& length = r.round.length.edit();
+  length.overhead = outlook.overhead;
+  length.hidden = outlook.hidden;
+  length.chosen = policy_->next(r, outlook);
+  length.limit = policy_->limit(r, outlook, length.chosen + outlook.hidden);
+  r.round.target = std::min(length.chosen, r.remaining());
 }
 
 void DraftLengths::drafted(Request& r, std::int64_t tokens, engine::SimTime now) {
   const bool incomplete = r.round.drafted < r.round.target;
   r.round.drafted += tokens;
-  if (incomplete && r.round.drafted >= r.round.target) r.round.length.complete_at = now;
+  if (incomplete && r.round.drafted >= r.round.target) r.round.length.edit().complete_at = now;
 }
 
 bool DraftLengths::StepLine::add(double verifications, double step_s) {
@@ -157,8 +158,8 @@ void DraftLengths::verified(Request& r, std::int64_t drafted, std::int64_t accep
   if (end.reload_s > 0) {
     double waited = 0, own = 0;
     if (drafted >= r.round.target) {
-      waited = std::max((end.ready - r.round.length.complete_at).seconds(), 0.0);
-      const double ahead_s = std::max((r.round.length.complete_at - r.round.length.reload_at).seconds(), 0.0);
+      waited = std::max((end.ready - r.round.length->complete_at).seconds(), 0.0);
+      const double ahead_s = std::max((r.round.length->complete_at - r.round.length->reload_at).seconds(), 0.0);
       own = std::clamp(end.reload_s - ahead_s, 0.0, waited);
     }
     hidden_ = averaged(hidden_, own / end.iteration_s);
@@ -176,26 +177,26 @@ void DraftLengths::verified(Request& r, std::int64_t drafted, std::int64_t accep
   } else {
     note_regret(r);
   }
-  r.round.length.evidence.add_round(drafted, accepted, forgetting_);
+  r.round.length.edit().evidence.add_round(drafted, accepted, forgetting_);
   policy_->verified(r, drafted, accepted);
 }
 
 void DraftLengths::note_regret(const Request& r) {
   const DraftLengthConfig& config = parts_.config.decode.draft_lengths;
   const std::int64_t left = r.remaining();
-  const std::int64_t chosen = std::min(r.round.length.chosen, left);
+  const std::int64_t chosen = std::min(r.round.length->chosen, left);
   // As far as the request has tokens left to generate, and the law is known.
   const std::int64_t most = std::min(left, longest_);
   const auto accepted = [&](std::int64_t x) {
-    const std::int64_t drafts = std::min(x + r.round.length.hidden, most);
+    const std::int64_t drafts = std::min(x + r.round.length->hidden, most);
     return parts_.acceptance.heterogeneous() ? expected_accepted(r.luck.drafts->acceptance.agreement, drafts)
                                              : parts_.acceptance.expected_accepted(drafts);
   };
-  const double v = r.round.length.overhead + static_cast<double>(r.round.length.hidden);
+  const double v = r.round.length->overhead + static_cast<double>(r.round.length->hidden);
   const std::int64_t best = best_draft_length(accepted, v, std::min(config.minimum, chosen),
                                               std::max(std::min(config.maximum, left), chosen));
   DraftLengthMeasurement& m = measured_.draft_lengths;
-  m.add(r.round.length.chosen);
+  m.add(r.round.length->chosen);
   m.expected_tokens += 1 + accepted(chosen);
   m.best_tokens += (1 + accepted(best)) / (static_cast<double>(best) + v) * (static_cast<double>(chosen) + v);
 }
@@ -204,7 +205,7 @@ void DraftLengths::begin_step(std::span<Request* const> decoding) {
   if (!parts_.decode.proposes() || decoding.empty()) return;
   lengths_.assign(decoding.size(), 0);
   policy_->propose({decoding}, costs_, lengths_);
-  for (std::size_t i = 0; i < decoding.size(); ++i) decoding[i]->round.length.chosen = lengths_[i];
+  for (std::size_t i = 0; i < decoding.size(); ++i) decoding[i]->round.length.edit().chosen = lengths_[i];
   constexpr std::uint64_t kEvery = 8;  // the regret is a ratio of sums: a part of the steps tells it
   if (steps_begun_++ % kEvery == 0) note_regret(decoding);
 }
@@ -249,10 +250,10 @@ void DraftLengths::stepped(const ProposalStep& step, std::span<Request* const> d
 
 void DraftLengths::proposed(Request& r, std::int64_t tokens, std::int64_t accepted) {
   if (!parts_.decode.proposes()) return;
-  measured_.draft_lengths.add(r.round.length.chosen);
+  measured_.draft_lengths.add(r.round.length->chosen);
   // A step without proposals tells nothing, and what was known grows old: they are tried again some time.
-  if (tokens == 0 && r.round.length.chosen > 0) return;
-  r.round.length.evidence.add_round(tokens, accepted, forgetting_);
+  if (tokens == 0 && r.round.length->chosen > 0) return;
+  r.round.length.edit().evidence.add_round(tokens, accepted, forgetting_);
   policy_->verified(r, tokens, accepted);
 }
 

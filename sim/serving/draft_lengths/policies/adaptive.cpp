@@ -25,7 +25,7 @@ class Adaptive final : public DraftLengthPolicy {
 
   std::int64_t next(const Request& request, const DraftOutlook& outlook) override {
     const std::int64_t h = outlook.hidden;
-    return best_draft_length(request.round.length.evidence, agreement_.prior_tokens, mean_, outlook.overhead,
+    return best_draft_length(request.round.length->evidence, agreement_.prior_tokens, mean_, outlook.overhead,
                              config_.minimum + h, config_.maximum + h) -
            h;
   }
@@ -33,7 +33,7 @@ class Adaptive final : public DraftLengthPolicy {
   /// Up to the draft whose chance of being accepted is no more than what it costs the others.
   std::int64_t limit(const Request& request, const DraftOutlook& outlook, std::int64_t chosen) override {
     if (outlook.price <= 0) return std::numeric_limits<std::int64_t>::max();
-    return request.round.length.evidence.worth(agreement_.prior_tokens, mean_, outlook.price, chosen, longest_);
+    return request.round.length->evidence.worth(agreement_.prior_tokens, mean_, outlook.price, chosen, longest_);
   }
 
   void propose(const DraftOutlook& outlook, const ProposalCosts& costs, std::span<std::int64_t> lengths) override {
@@ -46,7 +46,7 @@ class Adaptive final : public DraftLengthPolicy {
     for (std::size_t r = 0; r < lengths.size(); ++r) {
       const Request& request = *outlook.decoding[r];
       const std::int64_t left = std::min(config_.maximum, request.remaining() - 1);
-      request.round.length.evidence.survival(agreement_.prior_tokens, mean_, left, &survival_[r * most]);
+      request.round.length->evidence.survival(agreement_.prior_tokens, mean_, left, &survival_[r * most]);
     }
     best_proposals(survival_, config_.minimum, config_.maximum, costs, lengths);
   }
