@@ -56,6 +56,8 @@ INSTANTIATE_TEST_SUITE_P(Commands, FirstScreenTest,
                          ::testing::Values(Words{"run", "s.yaml"}, Words{"run", "p.yaml"}, Words{"run", "c.yaml"},
                                            Words{"compare", "s.yaml"}, Words{"compare", "p.yaml"},
                                            Words{"compare", "c.yaml"}, Words{"plan", "s.yaml"},
+                                           Words{"reproduce", "evicpress/fig2"},
+                                           Words{"reproduce", "evicpress/fig2", "vericache/fig2"},
                                            Words{"sweep", "s.yaml", "--vary", "decode.draft_length=1:20:1"}));
 
 }  // namespace

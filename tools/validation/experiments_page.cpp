@@ -1,8 +1,10 @@
 #include "tools/validation/experiments_page.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -97,9 +99,46 @@ constexpr const char* kCounts =
     "predicted: reproduced, and at least half of its points were not known to the simulator. fitted, inputs: "
     "reproduced, but most points are. order only: nothing but an order is published, or reproduced (shape).";
 
-Table summary_table(const std::vector<Reproduced>& all) {
+/// Figures of each paper by what they count as, and the points of all.
+Table papers_table(const std::vector<Reproduced>& all) {
   Table t;
-  t.title = "Verdicts";
+  t.title = "By paper";
+  t.header = {"paper", "figures"};
+  for (const Standing s : kStandings) t.header.emplace_back(to_string(s));
+  t.header.insert(t.header.end(), {"points within", "predicted ones"});
+  t.align.assign(t.header.size(), Align::right);
+  t.align.front() = Align::left;
+  std::vector<std::string> papers;
+  const auto paper_of = [](const Reproduced& r) { return r.file->name.substr(0, r.file->name.find('/')); };
+  for (const Reproduced& r : all) {
+    if (std::find(papers.begin(), papers.end(), paper_of(r)) == papers.end()) papers.push_back(paper_of(r));
+  }
+  for (const std::string& paper : papers) {
+    std::vector<JudgedPoint> points;
+    std::array<std::size_t, std::size(kStandings)> counts{};
+    std::size_t figures = 0;
+    for (const Reproduced& r : all) {
+      if (paper_of(r) != paper) continue;
+      ++figures;
+      points.insert(points.end(), r.points.begin(), r.points.end());
+      for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += r.standing() == kStandings[i] ? 1 : 0;
+    }
+    std::vector<Cell>& row = t.rows.emplace_back();
+    row.emplace_back(paper);
+    row.emplace_back(fmt::format("{}", figures));
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      row.emplace_back(fmt::format("{}", counts[i]));
+      if (kStandings[i] == Standing::off && counts[i] > 0) row.back().look = results::Look{results::Tone::bad};
+    }
+    row.emplace_back(within_text(points, false));
+    row.emplace_back(within_text(points, true));
+  }
+  return t;
+}
+
+Table summary_table(const std::vector<Reproduced>& all, std::string title) {
+  Table t;
+  t.title = std::move(title);
   t.header = {"experiment", "verdict", "counts as", "place", "points within", "predicted ones", "furthest off"};
   t.align = {Align::left, Align::left, Align::left, Align::left, Align::right, Align::right, Align::left};
   for (const Reproduced& r : all) {
@@ -344,7 +383,15 @@ results::Page experiments_text(const std::vector<Reproduced>& all) {
   results::Page page;
   page.title = tally_text(all);
   page.subtitle = {points_text(all)};
-  page.tables.push_back(summary_table(all));
+  page.tables.push_back(summary_table(all, "Verdicts"));
+  if (all.size() == 1 && !all.front().points.empty()) {
+    page.first = {points_table(all.front(), "Published points")};
+  } else if (all.size() > page::kFirstRows) {
+    std::vector<Reproduced> others;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(others),
+                 [](const Reproduced& r) { return r.outcome != Outcome::reproduced && r.outcome != Outcome::cannot; });
+    page.first = {papers_table(all), summary_table(others, "Not reproduced")};
+  }
   for (Table& table : dependence_tables(all)) page.tables.push_back(std::move(table));
   for (const Reproduced& r : all) {
     const std::string title = fmt::format("{}, {}: {}", r.file->name, r.file->title, to_string(r.outcome));
@@ -366,7 +413,8 @@ results::Page experiments_page(const std::vector<Reproduced>& all) {
   page::Section summary;
   summary.id = "verdicts";
   summary.title = "Verdicts";
-  summary.add(summary_table(all));
+  if (all.size() > 1) summary.add(papers_table(all));
+  summary.add(summary_table(all, "Verdicts"));
   summary.add(page::List{"Free assumptions", shared_words(all)});
   for (Table& table : dependence_tables(all)) summary.add(std::move(table));
   page.add(std::move(summary));

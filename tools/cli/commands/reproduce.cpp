@@ -31,7 +31,7 @@ using validation::ExperimentFile;
 struct Options {
   std::vector<std::string> names;
   std::string paper;
-  bool all = false, list = false, sensitivity = false, json = false;
+  bool all = false, list = false, sensitivity = false, details = false, json = false;
   std::string out;
   int jobs = 0;  ///< 0: as many as there are cores
 };
@@ -139,7 +139,7 @@ void reproduce(Console& console, const Options& options) {
   const std::string json = results::json_text(validation::experiments_document(all));
   if (folder) folder->write({{kPage, page::to_html(validation::experiments_page(all))}, {kDocument, json}});
   if (options.json) return console.print(json);
-  console.print(validation::experiments_text(all));
+  console.print(validation::experiments_text(all), options.details);
 }
 
 std::function<void(Console&)> declare(CLI::App& app) {
@@ -158,6 +158,7 @@ std::function<void(Console&)> declare(CLI::App& app) {
   add_whole_number(
       app, "--jobs", 1, 1024, [options](std::int64_t jobs) { options->jobs = static_cast<int>(jobs); },
       "Runs at once; all cores by default. No result depends on it");
+  app.add_flag("--details", options->details, kDetailsHelp);
   app.add_flag("--json", options->json, "Print one JSON document");
   return [options](Console& console) { reproduce(console, *options); };
 }
