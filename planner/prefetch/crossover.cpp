@@ -57,7 +57,7 @@ std::vector<std::int64_t> crossover_grid(std::int64_t context) {
 
 CrossoverPoint crossover_point(serving::ServingConfig config, const LikeRequests& requests, std::int64_t k) {
   config.decode.prefetch.top_k = k;
-  const StepOutlook o = outlook(config, requests);
+  const StepEstimate o = estimate(config, requests);
   const auto gpus = static_cast<double>(config.cluster.uniform().parallel.tensor);
   CrossoverPoint p;
   p.k = k;
@@ -75,7 +75,7 @@ CrossoverPoint crossover_point(serving::ServingConfig config, const LikeRequests
 std::optional<std::int64_t> largest_hidden_k(serving::ServingConfig config, const LikeRequests& requests) {
   const auto hidden = [&](std::int64_t k) {
     config.decode.prefetch.top_k = k;
-    return outlook(config, requests).hidden();
+    return estimate(config, requests).hidden();
   };
   std::int64_t beyond = requests.context();
   if (hidden(beyond)) return beyond;

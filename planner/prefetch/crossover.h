@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/catalogue/catalogue.h"
-#include "planner/prefetch/step_outlook.h"
+#include "planner/prefetch/step_estimate.h"
 #include "sim/serving/config.h"
 
 namespace kvsim::planner {

@@ -70,7 +70,7 @@ std::vector<TwoTokenMachine> two_token_machines(const scenario::Scenario& scenar
     machine.fits = batch_by_memory(config, traffic).batch;
     if (machine.fits < 1) continue;
     const LikeRequests one = average_requests(traffic, 1);
-    const models::TwoTokenWork work{outlook(config, one).attention_bytes_per_request,
+    const models::TwoTokenWork work{estimate(config, one).attention_bytes_per_request,
                                     static_cast<double>(one.context())};
     const models::StepTimer timer = step_timer(config);
     machine.not_free = models::two_token_batches(timer, work, kLargestBatch, kFreeShare);
@@ -84,7 +84,7 @@ namespace {
 
 using serving::Fetch;
 
-/// Policies without drafts, whose steps outlook() knows.
+/// Policies without drafts, whose steps estimate() knows.
 bool comparable(const DecodePolicy& decode) {
   return !decode.verifies && !decode.drafter && (decode.low_bit_copy || decode.lossless());
 }
@@ -104,8 +104,8 @@ double resident_fraction_of(const serving::ServingConfig& config, const DecodePo
   return static_cast<double>(config.decode.prefetch.buffered_layers) / static_cast<double>(config.model.layers);
 }
 
-PolicyOutlook outlook_of(const scenario::Scenario& s, const DecodePolicy& decode, const Traffic& traffic) {
-  PolicyOutlook p;
+PolicyEstimate estimate_of(const scenario::Scenario& s, const DecodePolicy& decode, const Traffic& traffic) {
+  PolicyEstimate p;
   p.policy = decode.name;
   try {
     const serving::ServingConfig config = under(s, decode).serving;
@@ -116,7 +116,7 @@ PolicyOutlook outlook_of(const scenario::Scenario& s, const DecodePolicy& decode
     if (requests.batch < 1) {
       p.problem = fmt::format("no room for one request ({})", words_of(p.memory.bound));
     } else {
-      p.step = outlook(config, requests);
+      p.step = estimate(config, requests);
     }
   } catch (const serving::ConfigurationError& e) {
     p.problem = e.what();
@@ -124,7 +124,7 @@ PolicyOutlook outlook_of(const scenario::Scenario& s, const DecodePolicy& decode
   return p;
 }
 
-FetchOutlook fetch_of(const serving::ServingConfig& config, std::int64_t context) {
+FetchEstimate fetch_of(const serving::ServingConfig& config, std::int64_t context) {
   const models::LinkSpec& link = config.cluster.uniform().host_link;
   const models::LayerFetch fetch =
       models::layer_fetch(config.decode.prefetch, config.model, config.cluster.uniform().parallel.tensor,
@@ -148,9 +148,9 @@ FetchOutlook fetch_of(const serving::ServingConfig& config, std::int64_t context
       s.file, quantity(memory.capacity_bytes), quantity(memory.request_bytes)));
 }
 
-const PolicyOutlook* find(const std::vector<PolicyOutlook>& policies, std::string_view name) {
+const PolicyEstimate* find(const std::vector<PolicyEstimate>& policies, std::string_view name) {
   const auto at =
-      std::find_if(policies.begin(), policies.end(), [name](const PolicyOutlook& p) { return p.policy == name; });
+      std::find_if(policies.begin(), policies.end(), [name](const PolicyEstimate& p) { return p.policy == name; });
   return at == policies.end() ? nullptr : &*at;
 }
 
@@ -167,12 +167,12 @@ PrefetchPlan plan_prefetch(const scenario::Scenario& s) {
   check_context(s, plan.traffic);
   plan.context = average_requests(plan.traffic, 1).context();
   for (const DecodePolicy& decode : serving::decode_policies()) {
-    if (comparable(decode)) plan.policies.push_back(outlook_of(s, decode, plan.traffic));
+    if (comparable(decode)) plan.policies.push_back(estimate_of(s, decode, plan.traffic));
   }
   plan.own = *find(plan.policies, s.serving.decode.policy);
   if (plan.own.memory.batch < 1) nothing_fits(s, plan.own.memory);
   const DecodePolicy& speculative = *serving::find_decode_policy("speculative_prefetch");
-  const PolicyOutlook& chosen = *find(plan.policies, speculative.name);
+  const PolicyEstimate& chosen = *find(plan.policies, speculative.name);
   if (!chosen.problem.empty()) return plan;
   const scenario::Scenario fetching = under(s, speculative);
   const models::Catalogue& catalogue = *s.catalogue;

@@ -12,7 +12,7 @@
 #include "models/kernels/step_time.h"
 #include "planner/plan/scenario_costs.h"
 #include "planner/prefetch/crossover.h"
-#include "planner/prefetch/step_outlook.h"
+#include "planner/prefetch/step_estimate.h"
 #include "sim/scenario/scenario.h"
 #include "sim/serving/config.h"
 
@@ -66,16 +66,16 @@ struct TwoTokenMachine {
 
 /// One replica decoding under one policy, with as many requests as fit. Prompts are not counted: neither their first
 /// load nor their prefill.
-struct PolicyOutlook {
+struct PolicyEstimate {
   std::string policy;
   std::string problem;  ///< why there are no figures; empty: there are
   BatchByMemory memory;
-  StepOutlook step;
+  StepEstimate step;
   double resident_fraction = 1;  ///< KV bytes on the GPU / those of a 16-bit cache, by the published formula
 };
 
 /// What a request's fetch of one layer moves to one GPU.
-struct FetchOutlook {
+struct FetchEstimate {
   double rows = 0;
   double row_bytes = 0;
   std::string method;
@@ -86,9 +86,9 @@ struct FetchOutlook {
 struct PrefetchPlan {
   Traffic traffic;
   std::int64_t context = 0;               ///< average, in tokens: prompt and what has been generated
-  PolicyOutlook own;                      ///< of the scenario's policy
-  std::vector<PolicyOutlook> policies;    ///< in the order of the registry; without lossy and draft_verify
-  std::optional<FetchOutlook> fetch;      ///< where pairs are fetched
+  PolicyEstimate own;                     ///< of the scenario's policy
+  std::vector<PolicyEstimate> policies;   ///< in the order of the registry; without lossy and draft_verify
+  std::optional<FetchEstimate> fetch;     ///< where pairs are fetched
   std::optional<Crossover> crossover;     ///< of speculative_prefetch; none where that cannot run or nothing fits
   std::vector<TwoTokenMachine> machines;  ///< of speculative_prefetch; none likewise
 };

@@ -66,7 +66,7 @@ double low_bit_factor(const ReplayMachine& machine, const ReplayRun& run) {
 }
 
 /// One run of one schedule.
-class Replay final : private machine::StepOwner {
+class Replay final : private machine::StepListener {
  public:
   Replay(const ReplayMachine& machine, const ReplayRun& run, const models::StepTimer& timer,
          const std::vector<ReplayRow>& rows)

@@ -137,7 +137,7 @@ class ReusePlanner {
     for (const std::int64_t tokens : contexts) {
       const PromptShape prompt = shape(chunks_in(tokens));
       check_windows(prompt);
-      if (seen.insert(prompt.chunks).second) plan_.contexts.push_back(outlook(prompt));
+      if (seen.insert(prompt.chunks).second) plan_.contexts.push_back(estimate(prompt));
     }
     const std::vector<double> grid = chunk_grid(largest());
     add_context_break_evens(grid);
@@ -199,8 +199,8 @@ class ReusePlanner {
     return model(method).at(prompt, plan_.hit_rate).ttft_s(plan_.path);
   }
 
-  [[nodiscard]] MethodOutlook method_outlook(const FirstTokenModel& m, const PromptShape& prompt) const {
-    MethodOutlook o;
+  [[nodiscard]] MethodEstimate method_estimate(const FirstTokenModel& m, const PromptShape& prompt) const {
+    MethodEstimate o;
     o.method = m.method();
     o.label = m.label();
     o.relative_score = m.relative_score(prompt.chunks);
@@ -214,11 +214,11 @@ class ReusePlanner {
     return o;
   }
 
-  [[nodiscard]] ContextOutlook outlook(const PromptShape& prompt) const {
-    ContextOutlook c;
+  [[nodiscard]] ContextEstimate estimate(const PromptShape& prompt) const {
+    ContextEstimate c;
     c.prompt = prompt;
-    for (const auto& m : models_) c.methods.push_back(method_outlook(*m, prompt));
-    const MethodOutlook& recompute = c.methods[static_cast<std::size_t>(PromptMethod::recompute)];
+    for (const auto& m : models_) c.methods.push_back(method_estimate(*m, prompt));
+    const MethodEstimate& recompute = c.methods[static_cast<std::size_t>(PromptMethod::recompute)];
     if (!recompute.problem.empty()) {
       throw Infeasible(
           fmt::format("{}: no plan for a context of {} tokens: a request {}: shorter contexts, more GPU "
@@ -228,7 +228,7 @@ class ReusePlanner {
     const auto fastest = [&](double least_score, bool any_order) {
       std::optional<std::size_t> best;
       for (std::size_t i = 0; i < c.methods.size(); ++i) {
-        const MethodOutlook& m = c.methods[i];
+        const MethodEstimate& m = c.methods[i];
         if (!m.problem.empty() || m.relative_score < least_score) continue;
         if (any_order && m.method == PromptMethod::load) continue;
         if (!best || faster(m.ttft_s, c.methods[*best].ttft_s)) best = i;
@@ -238,7 +238,7 @@ class ReusePlanner {
     c.fastest = fastest(0, false);
     if (plan_.quality_floor) c.good = fastest(*plan_.quality_floor, false);
     c.without_load = fastest(plan_.quality_floor.value_or(0), true);
-    for (const MethodOutlook& m : c.methods) {
+    for (const MethodEstimate& m : c.methods) {
       if (!m.problem.empty()) continue;
       for (const PromptMethod other : opponents(m.method)) {
         if (c.methods[static_cast<std::size_t>(other)].problem.empty()) {
@@ -331,7 +331,7 @@ ReusePlan plan_reuse(const scenario::Scenario& s, const ReusePlanRequest& reques
   return ReusePlanner(s, load_path(moved, request.tier), request.hit_rate).plan(contexts);
 }
 
-std::string decision_of(const MethodOutlook& method) {
+std::string decision_of(const MethodEstimate& method) {
   return blends(method.method) ? fmt::format("blend ({})", method.label) : method.label;
 }
 

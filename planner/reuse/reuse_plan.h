@@ -52,7 +52,7 @@ struct ReusePlanRequest {
 };
 
 /// A prompt by one method.
-struct MethodOutlook {
+struct MethodEstimate {
   PromptMethod method = PromptMethod::recompute;
   std::string label;    ///< "selective, rho 0.15"
   std::string problem;  ///< why there are no figures; empty: there are
@@ -72,9 +72,9 @@ struct BreakEven {
   HoldsWhere hit_rate;     ///< looked at by whole chunks
 };
 
-struct ContextOutlook {
+struct ContextEstimate {
   PromptShape prompt;
-  std::vector<MethodOutlook> methods;       ///< in the order of prompt_methods()
+  std::vector<MethodEstimate> methods;      ///< in the order of prompt_methods()
   std::vector<BreakEven> break_evens;       ///< of all that load, against recompute; of those that blend, against load
   std::optional<std::size_t> fastest;       ///< of methods; none: no method has figures
   std::optional<std::size_t> good;          ///< the same among those whose mean score is at least slo.quality_floor
@@ -102,7 +102,7 @@ struct ReusePlan {
   std::int64_t output = 1;  ///< tokens, for which there must be room
   /// slo.quality_floor; 1 with slo.functional_floor, since the functional correctness of blended answers is not known.
   std::optional<double> quality_floor;
-  std::vector<ContextOutlook> contexts;  ///< in the order asked for, without repetitions
+  std::vector<ContextEstimate> contexts;  ///< in the order asked for, without repetitions
   std::vector<ContextBreakEven> context_break_evens;
   std::vector<std::string> fallbacks;  ///< figures that had to be replaced, in words
   std::vector<BreakEvenPoint> curve;   ///< by ascending context, up to the largest that fits
@@ -118,6 +118,6 @@ inline constexpr double kMostBandwidth = 1e15;
 [[nodiscard]] ReusePlan plan_reuse(const scenario::Scenario& scenario, const ReusePlanRequest& request = {});
 
 /// "recompute", "load", "blend (selective, rho 0.15)"
-[[nodiscard]] std::string decision_of(const MethodOutlook& method);
+[[nodiscard]] std::string decision_of(const MethodEstimate& method);
 
 }  // namespace kvsim::planner

@@ -12,19 +12,19 @@ std::optional<Admitted> Admission::next(std::int64_t budget) {
   if (std::optional<Admitted> admitted = try_next(budget)) return admitted;
   if (looked_ && !env_.prompts.stores()) return std::nullopt;  // it has just been told
   lacks_memory_ = false;
-  if (roster_.anybody_waits() && seen(roster_.next())) {
-    choose_residency(roster_.next());
-    lacks_memory_ = !has_memory_for(roster_.next());
+  if (queues_.anybody_waits() && seen(queues_.next())) {
+    choose_residency(queues_.next());
+    lacks_memory_ = !has_memory_for(queues_.next());
     if (!looked_ && env_.prompts.stores()) need_.of = nullptr;  // it is of what was found before, if anything was
   }
   return std::nullopt;
 }
 
 std::optional<Admitted> Admission::next_with_memory(std::int64_t budget) {
-  if (!roster_.anybody_waits()) return {};
-  Request& r = roster_.next();
+  if (!queues_.anybody_waits()) return {};
+  Request& r = queues_.next();
   if (!seen(r) || (budget <= 0 && r.prefill.done < r.prefill.target) || held_back()) return {};
-  roster_.admit_next();
+  queues_.admit_next();
   return Admitted{r, 0, 0};
 }
 
@@ -38,7 +38,7 @@ void Admission::begin_step(bool prompts_before) {
   released_ = false;
   unseen_for_ += 1;
   const bool looks =
-      prompts_before || roster_.decoding().empty() || unseen_for_ >= env_.config.schedule.receive_interval;
+      prompts_before || queues_.decoding().empty() || unseen_for_ >= env_.config.schedule.receive_interval;
   if (!looks) return;
   unseen_for_ = 0;
   received_ = decided_ahead_ ? known_requests_ : env_.requests.arrived();
@@ -46,10 +46,10 @@ void Admission::begin_step(bool prompts_before) {
 
 bool Admission::held_back() {
   const BatchWait& wait = env_.config.schedule.batch_wait;
-  if (released_ || wait.iterations == 0 || roster_.decoding().empty()) return false;
+  if (released_ || wait.iterations == 0 || queues_.decoding().empty()) return false;
   const double enough = wait.tokens * static_cast<double>(env_.config.schedule.max_batched_tokens);
-  std::int64_t requests = 0, tokens = static_cast<std::int64_t>(roster_.decoding().size());
-  const bool more = roster_.all_waiting([&](const Request& r) {
+  std::int64_t requests = 0, tokens = static_cast<std::int64_t>(queues_.decoding().size());
+  const bool more = queues_.all_waiting([&](const Request& r) {
     if (!seen(r)) return true;
     tokens += r.prefill.target;
     requests += 1;
@@ -80,14 +80,14 @@ void Admission::choose_residency(Request& r) const {
   r.full_kv.direct = false;
   r.full_kv.resident = env_.decode.keeps_full;
   if (r.full_kv.resident || env_.decode.as_found()) return;
-  r.full_kv.resident = env_.decode.verifies && roster_.resident() < env_.config.decode.resident &&
+  r.full_kv.resident = env_.decode.verifies && queues_.resident() < env_.config.decode.resident &&
                        demand_.resident(r) <= memory_.gpu().capacity();
 }
 
 bool Admission::has_memory_for(const Request& r) {
   if (!knows_need_of(r)) {
     const std::int64_t shared = memory_.in_use(r.kv, memory_.there(r.kv, demand_.findable_blocks(r)));
-    need_ = {&r, roster_.changes(), env_.prompts.changes(), memory_.gpu().blocks().evictions(),
+    need_ = {&r, queues_.changes(), env_.prompts.changes(), memory_.gpu().blocks().evictions(),
              demand_.admission(r) - shared};
     if (env_.decode.verifies) {
       need_.held = std::min(need_.admission, demand_.decoding(r));
@@ -106,8 +106,8 @@ bool Admission::has_needed_memory() const {
 std::optional<Admitted> Admission::try_next(std::int64_t budget) {
   put_off_ = looked_ = false;
   const std::int64_t still_taken = decided_ahead_ ? finished_since_decided_ : 0;
-  if (!roster_.anybody_waits() || roster_.running() + still_taken >= env_.config.schedule.max_requests) return {};
-  Request& r = roster_.next();
+  if (!queues_.anybody_waits() || queues_.running() + still_taken >= env_.config.schedule.max_requests) return {};
+  Request& r = queues_.next();
   if (!seen(r) || (budget <= 0 && needs_computing(r))) return {};
   const DecodePolicy& decode = env_.decode;
   if (decode.fetches() && r.moving.writebacks > 0) return {};  // pushed out before all of its KV was in host memory
@@ -120,7 +120,7 @@ std::optional<Admitted> Admission::try_next(std::int64_t budget) {
   r.prefill.assembly = env_.prompts.assembly(r);
   reloads_.full_kv().found(r);
   const std::optional<std::int64_t>& most_offloaded = env_.config.decode.offloaded;
-  if (decode.verifies && !r.full_kv.resident && most_offloaded && roster_.offloaded() >= *most_offloaded) return {};
+  if (decode.verifies && !r.full_kv.resident && most_offloaded && queues_.offloaded() >= *most_offloaded) return {};
   looked_ = true;
   lacks_memory_ = !has_memory_for(r);
   if (lacks_memory_ || held_back()) return {};
@@ -144,7 +144,7 @@ std::optional<Admitted> Admission::try_next(std::int64_t budget) {
     load_bytes = demand_.holds_part(r) ? env_.geometry.compressed_transfer(r.prompt, loadable - r.prompt)
                                        : env_.geometry.stored_transfer(loadable);
   }
-  if (decode.verifies && !scheduling_.admit(r, load_bytes) && roster_.running() > 0) {
+  if (decode.verifies && !scheduling_.admit(r, load_bytes) && queues_.running() > 0) {
     KVSIM_ALWAYS(memory_.resize(r.kv, 0), "memory could not be given back");
     put_off_ = true;
     return {};
@@ -157,7 +157,7 @@ std::optional<Admitted> Admission::try_next(std::int64_t budget) {
       env_.measured.prefix.prefilled_tokens += r.prompt - found;
     }
   }
-  roster_.admit_next();
+  queues_.admit_next();
   return Admitted{r, load_bytes, found};
 }
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "sim/instance/reloads.h"
-#include "sim/instance/roster.h"
+#include "sim/instance/request_queues.h"
 #include "sim/instance/scheduling.h"
 #include "sim/serving/instance_environment.h"
 #include "sim/serving/kv_demand.h"
@@ -24,12 +24,12 @@ struct Admitted {
 class Admission {
  public:
   /// All of it outlives this. Not `own`: requests have their memory when they come, and only wait for their turn.
-  Admission(const InstanceEnvironment& environment, const KvDemand& demand, KvHoldings& memory, Roster& roster,
+  Admission(const InstanceEnvironment& environment, const KvDemand& demand, KvHoldings& memory, RequestQueues& queues,
             const Reloads& reloads, Scheduling& scheduling, bool own)
       : env_(environment),
         demand_(demand),
         memory_(memory),
-        roster_(roster),
+        queues_(queues),
         reloads_(reloads),
         scheduling_(scheduling),
         own_(own) {}
@@ -49,14 +49,14 @@ class Admission {
   /// enter.
   [[nodiscard]] bool waits_for_event() const {
     const ScheduleConfig& s = env_.config.schedule;
-    return !roster_.anybody_waits() ||
+    return !queues_.anybody_waits() ||
            !(s.asynchronous || s.receive_interval > 1 || held_ > 0 || env_.prompts.stores() || put_off_);
   }
   /// Then another iteration begins: as memory is taken, does the next one still fit?
-  void next_of_stretch() {
+  void next_of_fast_forward() {
     known_requests_ = env_.requests.arrived();
     unseen_for_ = (unseen_for_ + 1) % env_.config.schedule.receive_interval;
-    if (own_ && roster_.anybody_waits()) lacks_memory_ = !has_memory_for(roster_.next());
+    if (own_ && queues_.anybody_waits()) lacks_memory_ = !has_memory_for(queues_.next());
   }
   /// An iteration is put together, after one that computed prompts, or not.
   void begin_step(bool prompts_before);
@@ -87,7 +87,7 @@ class Admission {
   /// What memory has to have room for before it enters.
   struct Need {
     const Request* of = nullptr;
-    std::uint64_t changes = 0;    // of the roster
+    std::uint64_t changes = 0;    // of the queues
     std::uint64_t stored = 0;     // changes of the prompt store
     std::uint64_t evictions = 0;  // of blocks that requests share
     std::int64_t admission = 0;   // beside what is reserved
@@ -97,8 +97,8 @@ class Admission {
   /// Of the next request, as it was worked out last; it changes with what is stored of it, and when somebody comes or
   /// goes.
   [[nodiscard]] bool knows_need_of(const Request& r) const {
-    const bool blocks_come = env_.config.schedule.prefix_caching && !roster_.prefilling().empty();
-    return need_.of == &r && need_.changes == roster_.changes() && need_.stored == env_.prompts.changes() &&
+    const bool blocks_come = env_.config.schedule.prefix_caching && !queues_.prefilling().empty();
+    return need_.of == &r && need_.changes == queues_.changes() && need_.stored == env_.prompts.changes() &&
            need_.evictions == memory_.gpu().blocks().evictions() && !blocks_come;
   }
   [[nodiscard]] bool has_memory_for(const Request& r);
@@ -108,7 +108,7 @@ class Admission {
   const InstanceEnvironment& env_;
   const KvDemand& demand_;
   KvHoldings& memory_;
-  Roster& roster_;
+  RequestQueues& queues_;
   const Reloads& reloads_;
   Scheduling& scheduling_;
   bool own_;

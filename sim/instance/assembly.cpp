@@ -112,7 +112,7 @@ bool Assembly::try_end(Request& r) {
   p.underway_ = false;
   p.assembled_ = env_.simulator.now();
   env_.prompts.computed(r);
-  owner_.on_assembled(r);
+  listener_.on_assembled(r);
   return true;
 }
 

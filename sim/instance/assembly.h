@@ -15,9 +15,9 @@
 namespace kvsim::serving {
 
 /// What becomes of a prompt outside its assembly.
-class AssemblyOwner {
+class AssemblyListener {
  public:
-  virtual ~AssemblyOwner() = default;
+  virtual ~AssemblyListener() = default;
   /// All chunks' KV is there, and the tokens are chosen: its rows can be computed.
   virtual void on_assembled(Request& r) = 0;
 };
@@ -25,8 +25,8 @@ class AssemblyOwner {
 class Assembly {
  public:
   /// All of it outlives this.
-  Assembly(const InstanceEnvironment& environment, machine::GpuGroup& gpus, AssemblyOwner& owner)
-      : env_(environment), gpus_(gpus), owner_(owner) {}
+  Assembly(const InstanceEnvironment& environment, machine::GpuGroup& gpus, AssemblyListener& listener)
+      : env_(environment), gpus_(gpus), listener_(listener) {}
 
   /// The request was admitted. If chunks of it are stored, they are loaded next, and loaded() follows; try_end() must
   /// follow either way.
@@ -72,7 +72,7 @@ class Assembly {
 
   const InstanceEnvironment& env_;
   machine::GpuGroup& gpus_;
-  AssemblyOwner& owner_;
+  AssemblyListener& listener_;
   std::vector<Entry> step_;
   std::vector<models::PrefillChunk> scoring_;  // of the current step; kept for its memory
 };

@@ -32,7 +32,7 @@ bool Composer::decide() {
   if (blocks && !loads_first()) return false;
   if (parts_.schedules()) {
     const std::span<Request* const> asked = parts_.scheduling.begin_iteration();
-    for (Request* r : asked) parts_.loop.steady().update(*r);
+    for (Request* r : asked) parts_.loop.uniform_batch().update(*r);
     parts_.reloads.begin_step(asked);
     parts_.reloads.start(parts_.scheduling.plan());
   }
@@ -54,7 +54,7 @@ bool Composer::compose() {
   }
   if (!pass().prefills_alone) {
     batch_decoding();
-    pass().iterates = parts_.loop.steady().size() > 0 || !pass().entries.empty();
+    pass().iterates = parts_.loop.uniform_batch().size() > 0 || !pass().entries.empty();
     batch_once();
     whole_.profiling().batch(pass().work);
   }
@@ -68,8 +68,8 @@ bool Composer::compose() {
   return true;
 }
 
-bool Composer::only_steady() const {
-  return parts_.roster.prefilling().empty() && once_.empty() && !every_step_ && !whole_.assembly().works() &&
+bool Composer::only_uniform() const {
+  return parts_.queues.prefilling().empty() && once_.empty() && !every_step_ && !whole_.assembly().works() &&
          parts_.admission.waits_for_event();
 }
 
@@ -78,9 +78,9 @@ bool Composer::loads_first() {
   if (!std::exchange(entered_, true)) {
     parts_.admission.begin_step(pass().computes_prompts());
     admit_before_step();
-    if (parts_.roster.running() == 0 && parts_.admission.decide_now()) admit_before_step();
+    if (parts_.queues.running() == 0 && parts_.admission.decide_now()) admit_before_step();
   }
-  if (!parts_.roster.loading().empty() || coming_ > 0) {
+  if (!parts_.queues.loading().empty() || coming_ > 0) {
     interference_.steps_run(false);
     parts_.loop.gpus().wait_for_link(true);
     return false;
@@ -91,9 +91,9 @@ bool Composer::loads_first() {
 
 /// Admits whoever finds a place beside the work that the step has anyway.
 void Composer::admit_before_step() {
-  auto budget = schedule().max_batched_tokens - static_cast<std::int64_t>(parts_.roster.decoding().size());
+  auto budget = schedule().max_batched_tokens - static_cast<std::int64_t>(parts_.queues.decoding().size());
   const auto has_work = [&budget](const Request& r) { budget -= r.prefill.target - r.prefill.done; };
-  for (const Request* r : parts_.roster.prefilling()) has_work(*r);
+  for (const Request* r : parts_.queues.prefilling()) has_work(*r);
   while (const std::optional<Admitted> admitted = parts_.admission.next(budget)) {
     enter(*admitted);
     if (admitted->request.phase == Phase::prefilling) has_work(admitted->request);
@@ -119,24 +119,24 @@ void Composer::start(machine::Step step) {
 /// Those in step with each other take part together, and whoever is not yet in step with them by itself. False and no
 /// change where there is no memory for that: then somebody has to go, and all are looked at one by one.
 bool Composer::batch_steadily() {
-  const std::vector<Request*>& decoding = parts_.roster.decoding();
-  const bool all = parts_.loop.steady().size() == static_cast<std::int64_t>(decoding.size());
+  const std::vector<Request*>& decoding = parts_.queues.decoding();
+  const bool all = parts_.loop.uniform_batch().size() == static_cast<std::int64_t>(decoding.size());
   const auto each_other = [&](const auto& visit) {
     if (all) return;
     for (Request* r : decoding) {
-      if (!parts_.loop.steady().has(*r)) visit(*r);
+      if (!parts_.loop.uniform_batch().has(*r)) visit(*r);
     }
   };
-  std::int64_t growth = parts_.loop.steady().growth();
+  std::int64_t growth = parts_.loop.uniform_batch().growth();
   each_other([&](const Request& r) {
     growth += parts_.grows_with(r) ? std::max<std::int64_t>(parts_.demand.decoding(r) - r.kv.held(), 0) : 0;
   });
   if (growth > parts_.memory.available()) {
-    for (Request* r : decoding) parts_.loop.steady().leave(*r);
+    for (Request* r : decoding) parts_.loop.uniform_batch().leave(*r);
     return false;
   }
-  each_other([this](Request& r) { parts_.join_steady(r); });
-  parts_.loop.steady().begin_step(pass().work);
+  each_other([this](Request& r) { parts_.join_uniform(r); });
+  parts_.loop.uniform_batch().begin_step(pass().work);
   each_other([this](Request& r) {
     const StepPart part = part_of(r, Action::draft, 0);
     KVSIM_ALWAYS(part.work == Work::draft || parts_.grow(r), "memory that was available could not be reserved");
@@ -162,12 +162,12 @@ void Composer::batch_once() {
 }
 
 void Composer::batch_decoding() {
-  if (parts_.steady_rounds.possible()) {
-    parts_.steady_rounds.batch(pass());
+  if (parts_.uniform_rounds.possible()) {
+    parts_.uniform_rounds.batch(pass());
     return;
   }
   if (parts_.decodes_steadily() && batch_steadily()) return;
-  const std::vector<Request*>& decoding = parts_.roster.decoding();
+  const std::vector<Request*>& decoding = parts_.queues.decoding();
   Measurements& m = parts_.env.measured;
   std::int64_t budget = schedule().max_batched_tokens;
   for (std::size_t i = 0; i < decoding.size(); ++i) {  // some of whom may be pushed out meanwhile
@@ -198,17 +198,17 @@ StepPart Composer::part_of(const Request& r, Action action, std::int64_t budget)
 
 void Composer::batch_prefill() {
   auto budget = schedule().max_batched_tokens - static_cast<std::int64_t>(pass().work.tokens());
-  for (Request* r : parts_.roster.prefilling()) {
+  for (Request* r : parts_.queues.prefilling()) {
     if (budget <= 0) break;
     budget -= batch_chunk(*r, budget);
   }
-  parts_.reloads.full_kv().batch(parts_.roster.decoding(), budget, pass().work);
+  parts_.reloads.full_kv().batch(parts_.queues.decoding(), budget, pass().work);
   if (schedule().blocking_loads) return;  // who has a place is there already
   while (const std::optional<Admitted> admitted = parts_.admission.next(budget)) {
     enter(*admitted);
     if (admitted->request.phase == Phase::prefilling) budget -= batch_chunk(admitted->request, budget);
   }
-  whole_.assembly().batch(parts_.roster.loading(), pass().work);
+  whole_.assembly().batch(parts_.queues.loading(), pass().work);
 }
 
 std::int64_t Composer::batch_chunk(Request& r, std::int64_t budget) {
@@ -237,21 +237,22 @@ void Composer::idle(bool lags) {
 void Composer::on_step_ended() {
   parts_.use.note();
   parts_.computed.iterations += 1;
-  parts_.computed.decode_tokens += parts_.loop.steady().decoding();
-  parts_.computed.draft_tokens += parts_.loop.steady().drafts();
+  parts_.computed.decode_tokens += parts_.loop.uniform_batch().decoding();
+  parts_.computed.draft_tokens += parts_.loop.uniform_batch().drafts();
 }
 
 void Composer::on_steady_step_ended() {
   on_step_ended();
-  parts_.log.emitted_together(parts_.loop.steady().decoding(), parts_.loop.steady().gap(parts_.env.simulator.now()));
-  parts_.outstanding_tokens -= parts_.loop.steady().decoding();
+  parts_.log.emitted_together(parts_.loop.uniform_batch().decoding(),
+                              parts_.loop.uniform_batch().gap(parts_.env.simulator.now()));
+  parts_.outstanding_tokens -= parts_.loop.uniform_batch().decoding();
   if (parts_.loop.stretch().passed()) parts_.rounds.timed(pass().work, pass().time, 0);
 }
 
 void Composer::on_steady_step_begins() {
-  parts_.env.measured.drafting_request_iterations += static_cast<std::uint64_t>(parts_.loop.steady().size());
-  if (parts_.steady_rounds.possible()) parts_.steady_rounds.pass();
-  parts_.admission.next_of_stretch();
+  parts_.env.measured.drafting_request_iterations += static_cast<std::uint64_t>(parts_.loop.uniform_batch().size());
+  if (parts_.uniform_rounds.possible()) parts_.uniform_rounds.pass();
+  parts_.admission.next_of_fast_forward();
   parts_.use.set_short(parts_.admission.lacks_memory() || parts_.reloads.lacks_memory());
 }
 

@@ -12,7 +12,7 @@
 
 namespace kvsim::serving {
 
-class Composer final : private StepLoopOwner {
+class Composer final : private StepLoopListener {
  public:
   Composer(const InstanceEnvironment& environment, const InstanceSpec& spec, const SchedulePolicyEntry& schedule,
            Instance& of);
@@ -31,9 +31,9 @@ class Composer final : private StepLoopOwner {
 
  private:
   bool decide() override;
-  [[nodiscard]] std::span<Request* const> decoding() const override { return parts_.roster.decoding(); }
+  [[nodiscard]] std::span<Request* const> decoding() const override { return parts_.queues.decoding(); }
   bool compose() override;
-  [[nodiscard]] bool only_steady() const override;
+  [[nodiscard]] bool only_uniform() const override;
   void start(machine::Step step) override;
   void idle(bool lags) override;
   void on_step_ended() override;

@@ -49,7 +49,7 @@ class FetchedSteps {
   /// Nothing is leaving.
   [[nodiscard]] bool idle() const { return leaving_.empty(); }
   /// Nothing of the request can be fetched before all of its KV has left.
-  [[nodiscard]] bool waits_for_offload(const Request& r) const { return by_layers() && r.full_kv.settling; }
+  [[nodiscard]] bool waits_for_offload(const Request& r) const { return by_layers() && r.full_kv.offload_pending; }
   /// Query tokens of a request's next step, with so many of an auxiliary drafter.
   [[nodiscard]] std::int64_t query_tokens(const Request& r, std::int64_t proposed) const {
     return fetching_.query_tokens(r, proposed);

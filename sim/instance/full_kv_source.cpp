@@ -18,9 +18,9 @@ class HostCopies final : public FullKvSource {
 
   void found(Request& r) const override {
     const DecodeConfig& decode = parts_.config.decode;
-    const bool drafts = r.luck.drafts != nullptr;
+    const bool drafts = r.samplers.drafts != nullptr;
     if (!drafts || !decode.budget || decode.acceptance.kind != models::AcceptanceKind::compressor) return;
-    r.luck.drafts->acceptance.agreement =
+    r.samplers.drafts->acceptance.agreement =
         decode.compressor.agreement_at(parts_.geometry.compressed().ratio_of(r.prompt, r.output / 2));
   }
   [[nodiscard]] std::int64_t reservation(const Request& r) const override {
@@ -33,7 +33,7 @@ class HostCopies final : public FullKvSource {
     return static_cast<double>(bytes) / parts_.from_host.bandwidth();
   }
   [[nodiscard]] std::int64_t replaceable(const Request& r) const override {
-    return r.full_kv.settling ? 0 : parts_.geometry.redundant_reservation(r.prompt, r.generated);
+    return r.full_kv.offload_pending ? 0 : parts_.geometry.redundant_reservation(r.prompt, r.generated);
   }
   void bring(Request& r) override {
     engine::Callback arrived = parts_.on_arrived;
@@ -53,7 +53,7 @@ class WholePrompts : public FullKvSource {
   void found(Request& r) const override {
     r.full_kv.direct = r.full_kv.resident = whole(r);
     if (parts_.config.decode.acceptance.kind == models::AcceptanceKind::compressor) {
-      r.luck.drafts->acceptance.agreement = r.prefix->agreement;
+      r.samplers.drafts->acceptance.agreement = r.prefix->agreement;
     }
   }
 

@@ -7,12 +7,12 @@ namespace kvsim::serving {
 void Instance::submit(Request& r) {
   if (parts_.own) return whole_.submit(r);
   if (parts_.admission.at_once()) return parts_.route->on_entered(*this, r);
-  parts_.roster.arrive(r);
+  parts_.queues.arrive(r);
   parts_.loop.gpus().wake();
 }
 
 void Instance::begin(Request& r, Phase phase) {
-  parts_.roster.join(r, phase);
+  parts_.queues.join(r, phase);
   wake();
 }
 
@@ -22,7 +22,7 @@ void Instance::verify_as_it_arrives(Request& r) {
 }
 
 void Instance::update_requests() {
-  for (Request* r : parts_.roster.decoding()) parts_.loop.steady().update(*r);
+  for (Request* r : parts_.queues.decoding()) parts_.loop.uniform_batch().update(*r);
 }
 
 void Instance::start_measuring() {
@@ -45,8 +45,8 @@ void Instance::finish_measuring() {
 
 void Instance::check_conservation() const {
   std::int64_t held = 0, staged = 0;
-  parts_.roster.for_each([&](const Request& r) {
-    held += parts_.loop.steady().held(r);
+  parts_.queues.for_each([&](const Request& r) {
+    held += parts_.loop.uniform_batch().held(r);
     staged += r.kv.staged();
   });
   parts_.memory.check_conservation(held, staged);

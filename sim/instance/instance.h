@@ -52,7 +52,7 @@ class Instance {
   [[nodiscard]] const ComputedWork& computed() const { return parts_.computed; }
   /// Writes into requests what they have come to; between two calls it may lag behind.
   void update_requests();
-  void update(Request& r) { parts_.loop.steady().update(r); }
+  void update(Request& r) { parts_.loop.uniform_batch().update(r); }
   /// Conservation laws of memory. Throws InvariantViolation.
   void check_conservation() const;
 
@@ -61,7 +61,7 @@ class Instance {
   [[nodiscard]] const KvHoldings& memory() const { return parts_.memory; }
   [[nodiscard]] machine::GpuGroup& gpus() { return parts_.loop.gpus(); }
   [[nodiscard]] const machine::GpuGroup& gpus() const { return parts_.loop.gpus(); }
-  [[nodiscard]] const Roster& requests() const { return parts_.roster; }
+  [[nodiscard]] const RequestQueues& requests() const { return parts_.queues; }
   /// Between its GPUs and where more KV is, where that is not planned (KvLink).
   [[nodiscard]] const transport::GroupLanes& lanes() const { return parts_.link.lanes; }
 

@@ -18,40 +18,40 @@ memory::KvForm drafts_read(const InstanceEnvironment& env, bool own) {
 }  // namespace
 
 InstanceParts::InstanceParts(const InstanceEnvironment& environment, const InstanceSpec& spec,
-                             const SchedulePolicyEntry& schedule, Instance& of, StepLoopOwner& owner)
+                             const SchedulePolicyEntry& schedule, Instance& of, StepLoopListener& listener)
     : instance(of),
       env(environment),
       route(spec.route),
       own(spec.route == nullptr),
       grows(spec.grows),
       demand(env.config, env.decode, env.geometry, env.prefix_tokens),
-      loop(env, owner, spec.name, grows ? &memory : nullptr, drafts_read(env, own)),
+      loop(env, listener, spec.name, grows ? &memory : nullptr, drafts_read(env, own)),
       memory(env.simulator, spec.name, kv_capacity_bytes(env.config, env.group, env.geometry), spec.host_bytes,
              env.trace, env.geometry.bytes_of_full_blocks(env.prefix_tokens)),
       link(spec.link ? *spec.link : make_host_link(env.fabric, env.config, env.group, env.decode, spec.name)),
-      use(env, spec.name, loop.gpus(), memory, roster, link.to_gpu, own),
+      use(env, spec.name, loop.gpus(), memory, queues, link.to_gpu, own),
       log(env.simulator, env.config, env.measured),
       offloading(env, demand, link.from_gpu, loop.gpus(), use, *this),
-      scheduling(env, schedule, roster.decoding(), loop.gpus(), memory, loop.proposals().drafting().tokens_per_step(),
-                 env.config.run.stretches && rounds_in_step(env.decode, loop.steady())
+      scheduling(env, schedule, queues.decoding(), loop.gpus(), memory, loop.proposals().drafting().tokens_per_step(),
+                 env.config.run.stretches && rounds_in_step(env.decode, loop.uniform_batch())
                      ? Scheduling::Asked::when_due
                      : Scheduling::Asked::in_every_step),
-      reloads(env, memory, roster, scheduling, loop, link.to_gpu, use),
-      rounds(env, demand, roster, loop.gpus(), link.to_gpu, log, loop.proposals(), schedules()),
-      steady_rounds(env, roster, loop.steady(), scheduling, rounds, loop.parts(), schedules()),
-      admission(env, demand, memory, roster, reloads, scheduling, own) {
+      reloads(env, memory, queues, scheduling, loop, link.to_gpu, use),
+      rounds(env, demand, queues, loop.gpus(), link.to_gpu, log, loop.proposals(), schedules()),
+      uniform_rounds(env, queues, loop.uniform_batch(), scheduling, rounds, loop.parts(), schedules()),
+      admission(env, demand, memory, queues, reloads, scheduling, own) {
   loop.connect(link, engine::Callback::to<&InstanceParts::on_left>(this));
 }
 
-void InstanceParts::join_steady(Request& r) {
+void InstanceParts::join_uniform(Request& r) {
   const bool direct = demand.decodes_directly(r);
   const std::int64_t left = direct ? r.remaining() : r.round.target - r.round.drafted;
-  if (left > 0) loop.steady().join(r, direct ? Work::decode : Work::draft, left, env.simulator.now());
+  if (left > 0) loop.uniform_batch().join(r, direct ? Work::decode : Work::draft, left, env.simulator.now());
 }
 
 void InstanceParts::stop(Request& r) {
-  loop.steady().leave(r);
-  roster.part(r);
+  loop.uniform_batch().leave(r);
+  queues.part(r);
   r.admission = 0;
 }
 
@@ -72,8 +72,8 @@ bool InstanceParts::grow(Request& r) {
 
 /// The request that is preempted first. One whose drafts are verified elsewhere, or were, keeps its memory.
 Request& InstanceParts::newest() const {
-  if (own) return roster.newest();
-  const std::vector<Request*>& decoding = roster.decoding();
+  if (own) return queues.newest();
+  const std::vector<Request*>& decoding = queues.decoding();
   return **std::find_if(decoding.rbegin(), decoding.rend(), [this](const Request* r) { return grows_with(*r); });
 }
 
@@ -87,9 +87,9 @@ bool InstanceParts::resize(Request& r, std::int64_t bytes) {
 }
 
 void InstanceParts::secure_reload_room() {
-  while (roster.decoding().size() > 1 && !reloads.have_room()) {
-    Request& newest = roster.newest();
-    if (newest.full_kv.settling || newest.phase == Phase::prefilling) return;  // it will shrink by itself
+  while (queues.decoding().size() > 1 && !reloads.have_room()) {
+    Request& newest = queues.newest();
+    if (newest.full_kv.offload_pending || newest.phase == Phase::prefilling) return;  // it will shrink by itself
     preempt(newest);
   }
 }

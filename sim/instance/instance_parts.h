@@ -9,12 +9,12 @@
 #include "sim/instance/admission.h"
 #include "sim/instance/kv_transfers.h"
 #include "sim/instance/reloads.h"
-#include "sim/instance/roster.h"
+#include "sim/instance/request_queues.h"
 #include "sim/instance/rounds.h"
 #include "sim/instance/route.h"
 #include "sim/instance/scheduling.h"
-#include "sim/instance/steady_rounds.h"
 #include "sim/instance/step_loop.h"
+#include "sim/instance/uniform_rounds.h"
 #include "sim/serving/instance_environment.h"
 #include "sim/serving/kv_demand.h"
 #include "sim/serving/kv_holdings.h"
@@ -45,17 +45,17 @@ struct ComputedWork {
   std::int64_t prefill_tokens = 0;
 };
 
-class InstanceParts final : private OffloadOwner {
+class InstanceParts final : private OffloadListener {
  public:
   /// All of it outlives this. Where `spec` has no route, `route` is to be set before a request comes.
   InstanceParts(const InstanceEnvironment& environment, const InstanceSpec& spec, const SchedulePolicyEntry& schedule,
-                Instance& of, StepLoopOwner& owner);
+                Instance& of, StepLoopListener& listener);
 
   /// The schedule policy decides who drafts and verifies when.
   [[nodiscard]] bool schedules() const { return own && env.decode.verifies; }
-  [[nodiscard]] bool decodes_steadily() const { return !schedules() && loop.steady().possible(Work::decode); }
+  [[nodiscard]] bool decodes_steadily() const { return !schedules() && loop.uniform_batch().possible(Work::decode); }
   /// With the step that has ended, or now, it may have fallen in step with the others.
-  void join_steady(Request& r);
+  void join_uniform(Request& r);
   /// It takes part in no further step.
   void stop(Request& r);
   /// A token of it is out, by an ordinary step or a prompt's last chunk.
@@ -82,7 +82,7 @@ class InstanceParts final : private OffloadOwner {
   bool own;    ///< requests are served here from their prompt to their last token
   bool grows;  ///< InstanceSpec's
   KvDemand demand;
-  Roster roster;
+  RequestQueues queues;
   StepLoop loop;
   KvHoldings memory;
   KvLink link;
@@ -92,7 +92,7 @@ class InstanceParts final : private OffloadOwner {
   Scheduling scheduling;
   Reloads reloads;
   Rounds rounds;
-  SteadyRounds steady_rounds;
+  UniformRounds uniform_rounds;
   Admission admission;
   ComputedWork computed;
   std::int64_t outstanding_tokens = 0;  ///< still to be prefilled or generated

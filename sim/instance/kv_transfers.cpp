@@ -27,8 +27,8 @@ KvLink make_host_link(transport::Fabric& fabric, const ServingConfig& config, co
 }
 
 MemoryUse::MemoryUse(const InstanceEnvironment& environment, const std::string& group, machine::GpuGroup& gpus,
-                     const KvHoldings& memory, const Roster& roster, const transport::Link& from_host, bool own)
-    : env_(environment), gpus_(gpus), memory_(memory), roster_(roster), from_host_(from_host), own_(own) {
+                     const KvHoldings& memory, const RequestQueues& queues, const transport::Link& from_host, bool own)
+    : env_(environment), gpus_(gpus), memory_(memory), queues_(queues), from_host_(from_host), own_(own) {
   if (env_.trace) queue_counter_ = env_.trace->add_counter(group, "queued requests");
 }
 
@@ -38,8 +38,8 @@ void MemoryUse::note() {
   const std::int64_t coming = counted ? loading_bytes_ : from_host_.backlog_bytes();
   gpus_.use_memory(memory_.gpu().reserved() - std::min(memory_.gpu().reserved(), coming));
   if (!env_.trace) return;
-  env_.trace->counter(queue_counter_, env_.simulator.now(), static_cast<double>(roster_.waiting()));
-  if (own_) gpus_.trace_running(roster_.running());
+  env_.trace->counter(queue_counter_, env_.simulator.now(), static_cast<double>(queues_.waiting()));
+  if (own_) gpus_.trace_running(queues_.running());
 }
 
 void MemoryUse::start_measuring() {
@@ -92,7 +92,7 @@ void FirstLoads::on_arrived(std::uint64_t id) {
   }
   use_.note();
   end(r);
-  owner_.on_loaded(r);
+  listener_.on_loaded(r);
   gpus_.wake();  // even if it waits for something else: nobody waits for the link any more
 }
 
@@ -132,9 +132,9 @@ void Offloading::offloaded(std::uint64_t id) {
   use_.note();
   r.moving.writebacks -= 1;
   env_.requests.release_if_over(r);
-  if (r.moving.writebacks == 0 && r.full_kv.settling && r.phase == Phase::decoding) {
-    r.full_kv.settling = false;
-    owner_.on_settled(r);
+  if (r.moving.writebacks == 0 && r.full_kv.offload_pending && r.phase == Phase::decoding) {
+    r.full_kv.offload_pending = false;
+    listener_.on_settled(r);
   }
   gpus_.wake();
 }

@@ -8,7 +8,7 @@
 
 #include "sim/engine/statistics.h"
 #include "sim/instance/fetched_steps.h"
-#include "sim/instance/roster.h"
+#include "sim/instance/request_queues.h"
 #include "sim/machine/gpu_group.h"
 #include "sim/serving/instance_environment.h"
 #include "sim/serving/kv_demand.h"
@@ -27,7 +27,7 @@ class MemoryUse {
  public:
   /// All of it outlives this. Not `own`: what requests hold, and what of it is on its way, is their route's to say.
   MemoryUse(const InstanceEnvironment& environment, const std::string& group, machine::GpuGroup& gpus,
-            const KvHoldings& memory, const Roster& roster, const transport::Link& from_host, bool own);
+            const KvHoldings& memory, const RequestQueues& queues, const transport::Link& from_host, bool own);
 
   /// Something has come or is computed: what is in use now counts until the next time.
   void note();
@@ -45,7 +45,7 @@ class MemoryUse {
   const InstanceEnvironment& env_;
   machine::GpuGroup& gpus_;
   const KvHoldings& memory_;
-  const Roster& roster_;
+  const RequestQueues& queues_;
   const transport::Link& from_host_;
   bool own_;
   std::int64_t loading_bytes_ = 0;  // beside which fetches use the link
@@ -54,9 +54,9 @@ class MemoryUse {
 };
 
 /// Hears that what was loaded of a request at its admission is there.
-class LoadOwner {
+class LoadListener {
  public:
-  virtual ~LoadOwner() = default;
+  virtual ~LoadListener() = default;
   virtual void on_loaded(Request& r) = 0;
 };
 
@@ -64,8 +64,8 @@ class FirstLoads {
  public:
   /// All of it outlives this.
   FirstLoads(const InstanceEnvironment& environment, transport::Link& from_host, machine::GpuGroup& gpus,
-             MemoryUse& use, LoadOwner& owner)
-      : env_(environment), from_host_(from_host), gpus_(gpus), use_(use), owner_(owner) {}
+             MemoryUse& use, LoadListener& listener)
+      : env_(environment), from_host_(from_host), gpus_(gpus), use_(use), listener_(listener) {}
 
   /// From host memory, for a request that has been admitted.
   void load(Request& r, std::int64_t bytes);
@@ -83,13 +83,13 @@ class FirstLoads {
   transport::Link& from_host_;
   machine::GpuGroup& gpus_;
   MemoryUse& use_;
-  LoadOwner& owner_;
+  LoadListener& listener_;
 };
 
 /// Hears that all KV of a request that was prefilled lately is in host memory.
-class OffloadOwner {
+class OffloadListener {
  public:
-  virtual ~OffloadOwner() = default;
+  virtual ~OffloadListener() = default;
   virtual void on_settled(Request& r) = 0;
 };
 
@@ -99,8 +99,8 @@ class Offloading {
  public:
   /// All of it outlives this.
   Offloading(const InstanceEnvironment& environment, const KvDemand& demand, transport::Link& to_host,
-             machine::GpuGroup& gpus, MemoryUse& use, OffloadOwner& owner)
-      : env_(environment), demand_(demand), to_host_(to_host), gpus_(gpus), use_(use), owner_(owner) {}
+             machine::GpuGroup& gpus, MemoryUse& use, OffloadListener& listener)
+      : env_(environment), demand_(demand), to_host_(to_host), gpus_(gpus), use_(use), listener_(listener) {}
 
   /// The step that has ended gave the KV of `tokens` more tokens.
   void computed(Request& r, std::int64_t tokens);
@@ -116,7 +116,7 @@ class Offloading {
   transport::Link& to_host_;
   machine::GpuGroup& gpus_;
   MemoryUse& use_;
-  OffloadOwner& owner_;
+  OffloadListener& listener_;
   std::int64_t under_way_ = 0;
 };
 

@@ -9,11 +9,11 @@ namespace kvsim::serving {
 
 using engine::Callback;
 
-Reloads::Reloads(const InstanceEnvironment& environment, KvHoldings& memory, const Roster& roster,
+Reloads::Reloads(const InstanceEnvironment& environment, KvHoldings& memory, const RequestQueues& queues,
                  Scheduling& scheduling, StepLoop& loop, transport::Link& from_host, MemoryUse& use)
     : env_(environment),
       memory_(memory),
-      roster_(roster),
+      queues_(queues),
       scheduling_(scheduling),
       loop_(loop),
       from_host_(from_host),
@@ -26,17 +26,17 @@ Reloads::Reloads(const InstanceEnvironment& environment, KvHoldings& memory, con
 }
 
 std::int64_t Reloads::largest() const {
-  if (!env_.decode.verifies || largest_of_ == roster_.changes()) return largest_;
-  largest_of_ = roster_.changes();
+  if (!env_.decode.verifies || largest_of_ == queues_.changes()) return largest_;
+  largest_of_ = queues_.changes();
   largest_ = 0;
-  roster_.for_each([&](const Request& r) {
+  queues_.for_each([&](const Request& r) {
     if (!r.full_kv.resident && !r.full_kv.direct) largest_ = std::max(largest_, full_kv_->reservation(r));
   });
   return largest_;
 }
 
 void Reloads::verified(Request& r) {
-  full_kv_->verified(r, !roster_.anybody_waits());
+  full_kv_->verified(r, !queues_.anybody_waits());
   // Of who goes on drafting, reloads only grow.
   if (r.full_kv.direct) {
     largest_of_.reset();
@@ -51,7 +51,7 @@ void Reloads::begin_step(std::span<Request* const> asked) {
     for (Request* r : asked) mark_arriving(*r);
   }
   if (!env_.decode.as_found() || !scheduling_.loads_first_at_once()) return;
-  for (Request* r : roster_.decoding()) {
+  for (Request* r : queues_.decoding()) {
     const bool first = !r->full_kv.direct && full_kv_->is_first(*r);
     if (first && r->round.reload == Reload::none && !start(*r, false)) return;
   }
@@ -100,7 +100,7 @@ bool Reloads::start(Request& r, bool replaces_compressed) {
 }
 
 bool Reloads::under_way() const {
-  return std::any_of(roster_.decoding().begin(), roster_.decoding().end(),
+  return std::any_of(queues_.decoding().begin(), queues_.decoding().end(),
                      [](const Request* r) { return r->round.reload == Reload::in_flight; });
 }
 

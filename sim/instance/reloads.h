@@ -8,7 +8,7 @@
 
 #include "sim/instance/full_kv_source.h"
 #include "sim/instance/kv_transfers.h"
-#include "sim/instance/roster.h"
+#include "sim/instance/request_queues.h"
 #include "sim/instance/scheduling.h"
 #include "sim/instance/step_loop.h"
 #include "sim/serving/instance_environment.h"
@@ -21,8 +21,8 @@ namespace kvsim::serving {
 class Reloads {
  public:
   /// All of it outlives this.
-  Reloads(const InstanceEnvironment& environment, KvHoldings& memory, const Roster& roster, Scheduling& scheduling,
-          StepLoop& loop, transport::Link& from_host, MemoryUse& use);
+  Reloads(const InstanceEnvironment& environment, KvHoldings& memory, const RequestQueues& queues,
+          Scheduling& scheduling, StepLoop& loop, transport::Link& from_host, MemoryUse& use);
 
   /// Before a step is planned in which the schedule is asked about these requests: marks who of them can be verified
   /// while the last layers arrive, and starts what nobody has to plan.
@@ -54,14 +54,14 @@ class Reloads {
 
   const InstanceEnvironment& env_;
   KvHoldings& memory_;
-  const Roster& roster_;
+  const RequestQueues& queues_;
   Scheduling& scheduling_;
   StepLoop& loop_;
   transport::Link& from_host_;
   MemoryUse& use_;
   std::unique_ptr<FullKvSource> full_kv_;
   bool lacks_memory_ = false, by_layers_;
-  // What largest() found, of which state of the roster.
+  // What largest() found, of which state of the queues.
   mutable std::int64_t largest_ = 0;
   mutable std::optional<std::uint64_t> largest_of_;
 };

@@ -9,12 +9,12 @@
 
 namespace kvsim::serving {
 
-Rounds::Rounds(const InstanceEnvironment& environment, const KvDemand& demand, const Roster& roster,
+Rounds::Rounds(const InstanceEnvironment& environment, const KvDemand& demand, const RequestQueues& queues,
                const machine::GpuGroup& gpus, const transport::Link& from_host, RequestLog& log, Proposals& proposals,
                bool verified_here)
     : env_(environment),
       demand_(demand),
-      roster_(roster),
+      queues_(queues),
       gpus_(gpus),
       from_host_(from_host),
       log_(log),
@@ -31,7 +31,7 @@ void Rounds::begin(Request& r) {
   r.round.reload = Reload::none;
   r.round.arriving = false;
   r.round.late = false;
-  if (draft_lengths_) draft_lengths_->begin_round(r, roster_.decoding(), demand_.offloads(r));
+  if (draft_lengths_) draft_lengths_->begin_round(r, queues_.decoding(), demand_.offloads(r));
 }
 
 void Rounds::begin_with_draft(Request& r) {
@@ -65,7 +65,7 @@ std::int64_t Rounds::drafts_left(const Request& r) const {
 std::int64_t Rounds::verified(Request& r) {
   const std::int64_t drafted = r.round.drafted;
   const std::int64_t accepted =
-      env_.acceptance.accepted(drafted, r.luck.drafts->stream.uniform(), r.luck.drafts->acceptance);
+      env_.acceptance.accepted(drafted, r.samplers.drafts->stream.uniform(), r.samplers.drafts->acceptance);
   draft_lengths_->verified(r, drafted, accepted, end_of(r));
   r.round.tail = 0;
   r.round.unseen = 1;  // what follows the last token that the drafter saw accepted

@@ -7,7 +7,7 @@
 #include "models/kernels/step_time.h"
 #include "models/kernels/step_work.h"
 #include "sim/instance/proposals.h"
-#include "sim/instance/roster.h"
+#include "sim/instance/request_queues.h"
 #include "sim/machine/gpu_group.h"
 #include "sim/serving/draft_lengths/draft_lengths.h"
 #include "sim/serving/instance_environment.h"
@@ -20,7 +20,7 @@ namespace kvsim::serving {
 class Rounds {
  public:
   /// All of it outlives this. `verified_here`: drafts are made and verified on these GPUs.
-  Rounds(const InstanceEnvironment& environment, const KvDemand& demand, const Roster& roster,
+  Rounds(const InstanceEnvironment& environment, const KvDemand& demand, const RequestQueues& queues,
          const machine::GpuGroup& gpus, const transport::Link& from_host, RequestLog& log, Proposals& proposals,
          bool verified_here);
 
@@ -51,7 +51,7 @@ class Rounds {
 
   const InstanceEnvironment& env_;
   const KvDemand& demand_;
-  const Roster& roster_;
+  const RequestQueues& queues_;
   const machine::GpuGroup& gpus_;
   const transport::Link& from_host_;
   RequestLog& log_;

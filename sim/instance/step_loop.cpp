@@ -6,15 +6,15 @@
 namespace kvsim::serving {
 
 void StepLoop::begin_step() {
-  if (stretch_.under_way()) return run_step();
-  if (fetched_->lags()) return owner_.idle(true);
-  if (!owner_.decide()) return;
+  if (fast_forward_.under_way()) return run_step();
+  if (fetched_->lags()) return listener_.idle(true);
+  if (!listener_.decide()) return;
   pass_.clear();
   fetched_->begin_step();
-  if (proposals_.any()) proposals_.begin_step(owner_.decoding());
-  const bool works = owner_.compose();
-  stretch_.begin(pass_, owner_.only_steady());
-  works ? run_step() : owner_.idle(false);
+  if (proposals_.any()) proposals_.begin_step(listener_.decoding());
+  const bool works = listener_.compose();
+  fast_forward_.begin(pass_, listener_.only_uniform());
+  works ? run_step() : listener_.idle(false);
 }
 
 void StepLoop::add(Request& r, const StepPart& part) {
@@ -38,8 +38,8 @@ void StepLoop::add_chunk(Request& r, std::int64_t tokens, std::int64_t compresse
 }
 
 void StepLoop::run_step() {
-  if (stretch_.under_way()) {
-    stretch_.run(pass_);
+  if (fast_forward_.under_way()) {
+    fast_forward_.run(pass_);
   } else {
     pass_.work.extra_gpu_s += fetched_->quantising_s() + proposals_.seconds();
     pass_.time = env_.step_times.time(pass_.work);
@@ -49,7 +49,7 @@ void StepLoop::run_step() {
   if (fetched_->by_layers()) {
     fetched_->start(step, pass_);
   } else {
-    owner_.start(step);
+    listener_.start(step);
   }
 }
 
@@ -85,15 +85,15 @@ void StepLoop::end_if_complete() {
 }
 
 void StepLoop::end_step() {
-  if (stretch_.end_step(pass_)) return;
+  if (fast_forward_.end_step(pass_)) return;
   fetched_->end_step();
-  owner_.on_step_ended();
+  listener_.on_step_ended();
   if (gpus_.traced()) gpus_.trace_step(pass_.name(), pass_.entries.size());
   if (env_.decode.proposes() && !pass_.prefills_alone) {
     proposals_.step_ended(pass_.work, pass_.time, gpus_.waited(), fetched_->longer_with_one_more_s(),
-                          owner_.decoding());
+                          listener_.decoding());
   }
-  owner_.apply();
+  listener_.apply();
 }
 
 }  // namespace kvsim::serving

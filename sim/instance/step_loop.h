@@ -12,7 +12,7 @@
 #include "sim/engine/time.h"
 #include "sim/instance/fetched_steps.h"
 #include "sim/instance/proposals.h"
-#include "sim/instance/steady_batch.h"
+#include "sim/instance/uniform_batch.h"
 #include "sim/machine/gpu_group.h"
 #include "sim/memory/kv_memory.h"
 #include "sim/serving/instance_environment.h"
@@ -23,7 +23,7 @@
 namespace kvsim::serving {
 
 /// Decides what a group of GPUs computes, step by step.
-class StepLoopOwner : public StretchOwner {
+class StepLoopListener : public FastForwardListener {
  public:
   /// A step may begin. False: none does until the group is woken.
   virtual bool decide() = 0;
@@ -32,7 +32,7 @@ class StepLoopOwner : public StretchOwner {
   /// Adds everybody to the step by StepLoop::add() and add_chunk(), and the uniform batch. False: nobody takes part.
   virtual bool compose() = 0;
   /// Beside the uniform batch nothing is to be computed, and nothing will be without an event.
-  [[nodiscard]] virtual bool only_steady() const = 0;
+  [[nodiscard]] virtual bool only_uniform() const = 0;
   /// The composed step starts: calls StepLoop::start().
   virtual void start(machine::Step step) = 0;
   /// No step begins. `lags`: KV of earlier steps still leaves.
@@ -43,17 +43,17 @@ class StepLoopOwner : public StretchOwner {
   virtual void apply() = 0;
 };
 
-class StepLoop final : private machine::StepOwner {
+class StepLoop final : private machine::StepListener {
  public:
-  /// All of it outlives this. `memory`: SteadyBatch's. `drafts_read`: StepParts'.
-  StepLoop(const GroupEnvironment& environment, StepLoopOwner& owner, const std::string& name, KvHoldings* memory,
+  /// All of it outlives this. `memory`: UniformBatch's. `drafts_read`: StepParts'.
+  StepLoop(const GroupEnvironment& environment, StepLoopListener& listener, const std::string& name, KvHoldings* memory,
            memory::KvForm drafts_read)
       : env_(environment),
-        owner_(owner),
+        listener_(listener),
         parts_(env_.config, env_.group, env_.decode, env_.geometry, env_.timer, drafts_read),
         gpus_(env_.gpus, *this, name),
-        stretch_(env_.simulator, env_.step_times, env_.config.run.stretches, gpus_, steady_, owner),
-        steady_(parts_, env_.geometry, memory, env_.trace != nullptr),
+        fast_forward_(env_.simulator, env_.step_times, env_.config.run.stretches, gpus_, uniform_, listener),
+        uniform_(parts_, env_.geometry, memory, env_.trace != nullptr),
         proposals_(env_) {}
 
   /// Steps fetch KV, if at all, over this link; `on_offloaded`: FetchedSteps'. To be called once.
@@ -61,14 +61,14 @@ class StepLoop final : private machine::StepOwner {
 
   [[nodiscard]] machine::GpuGroup& gpus() { return gpus_; }
   [[nodiscard]] const machine::GpuGroup& gpus() const { return gpus_; }
-  [[nodiscard]] SteadyBatch& steady() { return steady_; }
-  [[nodiscard]] const SteadyBatch& steady() const { return steady_; }
+  [[nodiscard]] UniformBatch& uniform_batch() { return uniform_; }
+  [[nodiscard]] const UniformBatch& uniform_batch() const { return uniform_; }
   [[nodiscard]] Proposals& proposals() { return proposals_; }
   [[nodiscard]] const Proposals& proposals() const { return proposals_; }
   [[nodiscard]] FetchedSteps& fetched() { return *fetched_; }
   [[nodiscard]] const FetchedSteps& fetched() const { return *fetched_; }
   [[nodiscard]] const StepParts& parts() const { return parts_; }
-  [[nodiscard]] const Stretch& stretch() const { return stretch_; }
+  [[nodiscard]] const FastForward& stretch() const { return fast_forward_; }
   /// The step being composed, under way, or the latest.
   [[nodiscard]] ForwardPass& pass() { return pass_; }
   [[nodiscard]] const ForwardPass& pass() const { return pass_; }
@@ -80,7 +80,7 @@ class StepLoop final : private machine::StepOwner {
   /// the context are compressed after it.
   void add_chunk(Request& r, std::int64_t tokens, std::int64_t compressed);
 
-  /// From within StepLoopOwner::start().
+  /// From within StepLoopListener::start().
   void start(const machine::Step& step);
   /// The last layers of the full KV that the request's verification reads are on their way. The step that verifies it
   /// ends a layer after arrived() at the earliest, which tells that they are there, or not wanted any more.
@@ -96,12 +96,12 @@ class StepLoop final : private machine::StepOwner {
   void end_if_complete();
 
   const GroupEnvironment& env_;
-  StepLoopOwner& owner_;
+  StepLoopListener& listener_;
   StepParts parts_;
   // A step of a stretch needs these, from the object of its event on: see EventQueue::prefetch_next().
   machine::GpuGroup gpus_;
-  Stretch stretch_;
-  SteadyBatch steady_;
+  FastForward fast_forward_;
+  UniformBatch uniform_;
   ForwardPass pass_;
   Proposals proposals_;
   std::optional<FetchedSteps> fetched_;

@@ -18,7 +18,7 @@ void StepResults::apply_step_of_decoding() {
   if (parts_.decodes_steadily()) {
     apply_steadily();
   } else {
-    if (parts_.steady_rounds.possible()) parts_.steady_rounds.end_step();
+    if (parts_.uniform_rounds.possible()) parts_.uniform_rounds.end_step();
     apply_decoding();
   }
   apply_once();
@@ -26,15 +26,15 @@ void StepResults::apply_step_of_decoding() {
 
 /// As if one after the other in order of admission, which samples of gaps between tokens keep.
 void StepResults::apply_steadily() {
-  const engine::Duration gap = parts_.loop.steady().gap(parts_.env.simulator.now());
+  const engine::Duration gap = parts_.loop.uniform_batch().gap(parts_.env.simulator.now());
   over_.clear();
-  std::int64_t together = parts_.loop.steady().decoding();
+  std::int64_t together = parts_.loop.uniform_batch().decoding();
   if (pass().decodes()) {  // somebody is not in step yet
     together = 0;
     auto alone = pass().entries.begin();
     const auto end = std::find_if(alone, pass().entries.end(), [](const StepEntry& e) { return !e.decodes(); });
-    for (Request* r : parts_.roster.decoding()) {
-      together += parts_.loop.steady().decodes(*r) ? 1 : 0;
+    for (Request* r : parts_.queues.decoding()) {
+      together += parts_.loop.uniform_batch().decodes(*r) ? 1 : 0;
       for (; alone != end && !alone->stands(); ++alone) count_for_nobody(*alone);
       if (alone == end || alone->request != r) continue;  // a member, or ready since the step began
       parts_.log.emitted_together(std::exchange(together, 0), gap);
@@ -43,10 +43,10 @@ void StepResults::apply_steadily() {
     for (; alone != end; ++alone) count_for_nobody(*alone);
   }
   parts_.log.emitted_together(together, gap);
-  parts_.outstanding_tokens -= parts_.loop.steady().decoding();
-  parts_.loop.steady().end_step(parts_.env.simulator.now(), over_);
+  parts_.outstanding_tokens -= parts_.loop.uniform_batch().decoding();
+  parts_.loop.uniform_batch().end_step(parts_.env.simulator.now(), over_);
   for (const StepEntry& e : pass().entries) {
-    if (e.decodes() && e.stands()) parts_.join_steady(*e.request);
+    if (e.decodes() && e.stands()) parts_.join_uniform(*e.request);
   }
   std::sort(over_.begin(), over_.end(), [](const Request* a, const Request* b) { return a->admission < b->admission; });
   for (Request* r : over_) parts_.end(*r);
@@ -104,7 +104,8 @@ void StepResults::apply_decoding() {
   for (const StepEntry& e : pass().entries) {
     if (e.work != Work::verify || !e.stands()) continue;
     Request& r = *e.request;
-    const bool stays = parts_.resize(r, std::max(parts_.demand.decoding(r), r.full_kv.settling ? r.kv.held() : 0));
+    const bool stays =
+        parts_.resize(r, std::max(parts_.demand.decoding(r), r.full_kv.offload_pending ? r.kv.held() : 0));
     if (stays && !parts_.scheduling.verified(r)) parts_.preempt(r);
   }
   parts_.secure_reload_room();

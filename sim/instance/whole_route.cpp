@@ -42,15 +42,15 @@ void WholeRoute::submit(Request& r) {
   r.moving.in_host_tokens = parts_.env.config.prefill == PrefillKind::stored ? r.prompt : 0;
   parts_.rounds.begin(r);
   parts_.outstanding_tokens += r.prompt + r.output;
-  parts_.roster.arrive(r);
+  parts_.queues.arrive(r);
   parts_.loop.gpus().wake();
 }
 
 void WholeRoute::enter(const Admitted& admitted) {
   Request& r = admitted.request;
-  r.full_kv.settling = false;
+  r.full_kv.offload_pending = false;
   if (admitted.load_bytes > 0) {
-    parts_.roster.move(r, Phase::loading);
+    parts_.queues.move(r, Phase::loading);
     loads_.load(r, admitted.load_bytes);
     return;
   }
@@ -58,10 +58,10 @@ void WholeRoute::enter(const Admitted& admitted) {
     r.moving.in_host_tokens = 0;
     r.prefill.done = admitted.cached_tokens;
     parts_.outstanding_tokens -= r.prefill.done;
-    parts_.roster.move(r, Phase::prefilling);
+    parts_.queues.move(r, Phase::prefilling);
     return;
   }
-  parts_.roster.move(r, Phase::loading);
+  parts_.queues.move(r, Phase::loading);
   if (r.prefill.assembly) assembly_.begin(r);
   if (r.prefix->tokens > 0) loads_.load_prefix(r);
   if (r.prefill.assembly) assembly_.try_end(r);
@@ -69,13 +69,13 @@ void WholeRoute::enter(const Admitted& admitted) {
 
 void WholeRoute::idle(bool lags) {
   if (lags) return parts_.loop.gpus().wait_for_link(true);
-  const std::vector<Request*>&decoding = parts_.roster.decoding(), &loading = parts_.roster.loading();
+  const std::vector<Request*>&decoding = parts_.queues.decoding(), &loading = parts_.queues.loading();
   const bool reloading = parts_.reloads.under_way();
   const bool waiting = reloading || !loading.empty();  // for something that comes by itself
   parts_.loop.gpus().wait_for_link(reloading || std::any_of(loading.begin(), loading.end(), [](const Request* r) {
                                      return Assembly::waits_for_link(*r);
                                    }));
-  const bool anything = parts_.roster.anybody_waits() || !decoding.empty() || !parts_.roster.prefilling().empty();
+  const bool anything = parts_.queues.anybody_waits() || !decoding.empty() || !parts_.queues.prefilling().empty();
   if (!anything || waiting || !parts_.offloading.idle() || !parts_.loop.fetched().idle()) return;
   // Nothing runs and nothing is on its way: give the memory of the newest request to the others.
   KVSIM_ALWAYS(decoding.size() > 1, "a request cannot make progress: nothing runs and nothing is on its way");
@@ -94,7 +94,7 @@ void WholeRoute::on_loaded(Request& r) {
                        : std::min(std::max(r.moving.in_host_tokens, r.prefix->tokens), r.prefill.target);
   parts_.outstanding_tokens -= r.prefill.done;
   if (r.prefill.done < r.prefill.target) {
-    parts_.roster.move(r, Phase::prefilling);
+    parts_.queues.move(r, Phase::prefilling);
     return;
   }
   become_ready(r);
@@ -106,11 +106,11 @@ void WholeRoute::on_assembled(Request& r) {
                "memory could not be given back");
   r.prefill.done = r.prefill.target - r.prefill.assembly->rows;
   parts_.outstanding_tokens -= r.prefill.done;
-  parts_.roster.move(r, Phase::prefilling);
+  parts_.queues.move(r, Phase::prefilling);
 }
 
 void WholeRoute::become_ready(Request& r) {
-  parts_.roster.move(r, Phase::decoding);
+  parts_.queues.move(r, Phase::decoding);
   parts_.env.measured.prompt_tokens += r.full_kv.had_prompt ? 0 : r.prompt;
   r.full_kv.had_prompt = true;
   r.round.unseen = 1;  // the prompt was read, or its KV loaded, with the drafter's
@@ -134,11 +134,12 @@ void WholeRoute::on_prefilled(Instance&, Request& r) {
   if (r.remaining() == 0) return parts_.end(r);
   parts_.rounds.begin(r);
   if (parts_.demand.holds_part(r)) {
-    r.full_kv.settling = r.moving.writebacks > 0;  // the full KV leaves GPU memory when all of it is in host memory
-    if (!r.full_kv.settling)
+    r.full_kv.offload_pending =
+        r.moving.writebacks > 0;  // the full KV leaves GPU memory when all of it is in host memory
+    if (!r.full_kv.offload_pending)
       KVSIM_ALWAYS(parts_.resize(r, parts_.demand.decoding(r)), "compressing a prompt needed more memory");
   }
-  if (parts_.decodes_steadily()) parts_.join_steady(r);
+  if (parts_.decodes_steadily()) parts_.join_uniform(r);
 }
 
 void WholeRoute::on_done(Instance&, Request& r, Work) {
@@ -146,7 +147,7 @@ void WholeRoute::on_done(Instance&, Request& r, Work) {
 }
 
 void WholeRoute::on_preempted(Instance&, Request& r) {
-  parts_.loop.steady().leave(r);
+  parts_.loop.uniform_batch().leave(r);
   const std::int64_t computed = r.phase == Phase::decoding ? r.context() - 1 : r.prefill.done;  // the last token is new
   parts_.memory.tell(r.kv, parts_.demand.blocks_of(computed));
   loads_.abandon(r);
@@ -154,10 +155,10 @@ void WholeRoute::on_preempted(Instance&, Request& r) {
   parts_.reloads.abandon(r);
   r.prefix.set({});
   parts_.env.prompts.preempted(r);
-  parts_.roster.push_out(r);
+  parts_.queues.push_out(r);
   parts_.scheduling.removed(r);
   parts_.memory.push_out(r.kv);
-  r.full_kv.settling = false;
+  r.full_kv.offload_pending = false;
   if (r.moving.in_host_tokens < r.prompt) parts_.memory.leave_host(r.kv);  // incomplete: it starts again
   parts_.rounds.begin(r);
   parts_.loop.fetched().abandon(r, r.context());
@@ -169,13 +170,13 @@ void WholeRoute::on_preempted(Instance&, Request& r) {
 void WholeRoute::on_finished(Instance&, Request& r) {
   parts_.log.finished(r, output_fidelity(parts_.env.config, parts_.env.decode, parts_.env.geometry, r));
   parts_.scheduling.removed(r);
-  parts_.roster.leave(r);
+  parts_.queues.leave(r);
   parts_.memory.tell(r.kv, parts_.demand.blocks_of(r.context() - 1));  // nothing reads its last token
   parts_.memory.leave_gpu(r.kv);
   parts_.memory.leave_host(r.kv);
   parts_.admission.finished();
   parts_.env.requests.finished(r);
-  profiling_.finished(r, parts_.roster.running(), parts_.roster.anybody_waits());
+  profiling_.finished(r, parts_.queues.running(), parts_.queues.anybody_waits());
   parts_.env.requests.release_if_over(r);
 }
 

@@ -8,7 +8,7 @@
 
 namespace kvsim::serving {
 
-class WholeRoute final : public Route, private AssemblyOwner, private LoadOwner {
+class WholeRoute final : public Route, private AssemblyListener, private LoadListener {
  public:
   /// `parts` outlives this.
   explicit WholeRoute(InstanceParts& parts);

@@ -7,9 +7,9 @@ namespace kvsim::machine {
 using engine::Callback;
 using engine::Duration;
 
-GpuGroup::GpuGroup(const Environment& environment, StepOwner& owner, const std::string& name)
+GpuGroup::GpuGroup(const Environment& environment, StepListener& listener, const std::string& name)
     : env_(environment),
-      owner_(owner),
+      listener_(listener),
       work_(environment.simulator),
       spent_(environment.simulator, work_, environment.front_end),
       iteration_estimate_s_(environment.shortest_s) {
@@ -28,7 +28,7 @@ void GpuGroup::wake() {
 void GpuGroup::begin() {
   wake_pending_ = false;
   woken_ = false;
-  owner_.begin_step();
+  listener_.begin_step();
   if (spent_.computing()) return;
   idle_ = true;
   looked_ = env_.simulator.now();
@@ -65,7 +65,7 @@ void GpuGroup::end() {
   spent_.end_step();
   step_.computing += work_.added();
   note_end();
-  owner_.end_step();
+  listener_.end_step();
   if (!wake_pending_) begin();
 }
 

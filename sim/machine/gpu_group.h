@@ -17,9 +17,9 @@
 namespace kvsim::machine {
 
 /// Who decides what a group computes.
-class StepOwner {
+class StepListener {
  public:
-  virtual ~StepOwner() = default;
+  virtual ~StepListener() = default;
   /// No step is under way, and the last one has ended or something has changed: start one, or none if there is nothing
   /// to do.
   virtual void begin_step() = 0;
@@ -51,7 +51,7 @@ class GpuGroup {
     const engine::ServerPool* front_end = nullptr;  ///< which a group without work may wait for; null: none
   };
 
-  GpuGroup(const Environment& environment, StepOwner& owner, const std::string& name);
+  GpuGroup(const Environment& environment, StepListener& listener, const std::string& name);
 
   /// Something has changed: unless a step is under way one may begin, after everything else that happens at this
   /// instant.
@@ -119,7 +119,7 @@ class GpuGroup {
   void note_end();
 
   Environment env_;
-  StepOwner& owner_;
+  StepListener& listener_;
   GpuWork work_;
   SpentTime spent_;
   bool wake_pending_ = false, woken_ = false, idle_ = true;

@@ -13,14 +13,14 @@ using engine::Callback;
 using serving::Request;
 
 Guests::Guests(const serving::InstanceEnvironment& environment, const serving::SchedulePolicyEntry& policy, Site& site,
-               double tokens_per_draft, GuestsOwner& owner)
+               double tokens_per_draft, GuestsListener& listener)
     : simulator_(environment.simulator),
       requests_(environment.requests),
       site_(site),
-      owner_(owner),
+      listener_(listener),
       scheduling_(environment, policy, all_, site.gpus(), std::as_const(site).memory(), tokens_per_draft,
                   serving::Scheduling::Asked::by_time) {
-  scheduling_.plans_loads_of(owner);
+  scheduling_.plans_loads_of(listener);
   site.instance().before_steps(Callback::to<&Guests::decide>(this));
 }
 
@@ -61,10 +61,10 @@ void Guests::verified(Request& r) {
 void Guests::decide() {
   const std::span<Request* const> asked = scheduling_.begin_iteration();
   if (!asked.empty()) {
-    for (Request* r : asked) r->round.arriving = owner_.arrives_in_time(*r);
+    for (Request* r : asked) r->round.arriving = listener_.arrives_in_time(*r);
     for (const serving::IterationPlan::ReloadStart& wish : scheduling_.plan().reloads) start_reload(wish);
     for (const Request* r : asked) {
-      if (scheduling_.action(*r) == serving::Action::verify) owner_.verify(*r);
+      if (scheduling_.action(*r) == serving::Action::verify) listener_.verify(*r);
     }
     site_.instance().set_every_step(scheduling_.asks_next());
   }
@@ -87,10 +87,10 @@ void Guests::on_time() {
 void Guests::start_reload(const serving::IterationPlan::ReloadStart& wish) {
   Request& r = requests_[wish.request->id];
   if (r.round.reload != serving::Reload::none) return;
-  if (owner_.start_reload(r)) {
+  if (listener_.start_reload(r)) {
     scheduling_.reload_started(r);
   } else {
-    scheduling_.reload_found_no_memory(r, owner_.reservation(r), wish.until_it_starts);
+    scheduling_.reload_found_no_memory(r, listener_.reservation(r), wish.until_it_starts);
   }
 }
 

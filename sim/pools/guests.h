@@ -16,7 +16,7 @@
 namespace kvsim::pools {
 
 /// Does what the policy has decided.
-class GuestsOwner : public serving::FullKvLoads {
+class GuestsListener : public serving::FullKvLoads {
  public:
   /// Of a reload under way: a verification may begin, as its last layers will come in time.
   [[nodiscard]] virtual bool arrives_in_time(const serving::Request& r) const = 0;
@@ -30,7 +30,7 @@ class Guests {
  public:
   /// All of it outlives this. `tokens_per_draft`: serving::ReplicaView's.
   Guests(const serving::InstanceEnvironment& environment, const serving::SchedulePolicyEntry& policy, Site& site,
-         double tokens_per_draft, GuestsOwner& owner);
+         double tokens_per_draft, GuestsListener& listener);
 
   /// The request's first round begins, or its full KV is there to stay where its drafts are verified.
   void join(serving::Request& r);
@@ -56,7 +56,7 @@ class Guests {
   engine::Simulator& simulator_;
   const serving::Requests& requests_;
   Site& site_;
-  GuestsOwner& owner_;
+  GuestsListener& listener_;
   std::vector<serving::Request*> all_;  // in order of their coming
   serving::Scheduling scheduling_;
   engine::EventHandle timer_;

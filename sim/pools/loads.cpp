@@ -28,8 +28,8 @@ Site& node_of(PoolRequest& r, Claim claim) {
 }  // namespace
 
 Loads::Loads(engine::Simulator& simulator, const serving::ClusterConfig& cluster, const StorageNetwork& network,
-             const RequestTable& requests, LoadsOwner& owner)
-    : simulator_(simulator), network_(network), requests_(requests), owner_(owner) {
+             const RequestTable& requests, LoadsListener& listener)
+    : simulator_(simulator), network_(network), requests_(requests), listener_(listener) {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     nodes_.at(i).resize(static_cast<std::size_t>(group_of(cluster, static_cast<Pool>(i)).count));
   }
@@ -52,7 +52,7 @@ void Loads::load(PoolRequest& r, Site& node, Claim claim, std::int64_t bytes, co
   of(node).all.back().transfer =
       network_.lane(node.pool(), node.index(), Direction::read)
           .submit({.bytes = bytes, .on_complete = arrived, .owner = r.request->id, .kind = kind});
-  if (claim == Claim::reload) owner_.on_nearer(r);
+  if (claim == Claim::reload) listener_.on_nearer(r);
 }
 
 void Loads::on_arrival(std::uint64_t word) {
@@ -73,7 +73,7 @@ void Loads::on_arrival(std::uint64_t word) {
 /// The link has begun with the next one; and blocks that somebody waited for may be there.
 void Loads::tell_reloads(const Site& node) {
   for (const Load& load : of(node).all) {
-    if (load.claim == Claim::reload && !load.arrived) owner_.on_nearer(*load.request);
+    if (load.claim == Claim::reload && !load.arrived) listener_.on_nearer(*load.request);
   }
 }
 
@@ -103,7 +103,7 @@ void Loads::sweep(Site& node) {
     loads.reloads -= load.claim == Claim::reload ? 1 : 0;
     r.in_transit -= 1;
     if (load.leaves) drop(r, node, load.claim);
-    owner_.on_loaded(r, load.claim, !load.leaves);
+    listener_.on_loaded(r, load.claim, !load.leaves);
     i = 0;  // more may have changed
   }
 }
@@ -117,7 +117,7 @@ void Loads::drop(PoolRequest& r, Site& node, Claim claim) {
   serving::Residence& held = held_for(r, claim);
   if (held.empty()) return;
   node.memory().leave_gpu(held);
-  owner_.on_released(r, claim, node);
+  listener_.on_released(r, claim, node);
 }
 
 void Loads::load_rest(PoolRequest& r, std::int64_t bytes, std::int64_t layers) {
@@ -149,7 +149,7 @@ void Loads::on_rest(std::uint64_t id) {
   send_rest(*r);
   if (r->held->rest.transfers[0].value != 0) return;
   r->held->rest.there = true;
-  owner_.on_whole(*r);
+  listener_.on_whole(*r);
 }
 
 void Loads::cancel_rest(PoolRequest& r) {

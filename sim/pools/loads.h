@@ -19,9 +19,9 @@ namespace kvsim::pools {
 enum class Claim : std::uint8_t { local, remote, reload };
 
 /// Hears what has arrived, and what fell free.
-class LoadsOwner {
+class LoadsListener {
  public:
-  virtual ~LoadsOwner() = default;
+  virtual ~LoadsListener() = default;
   /// A load is over: everything of the claim is there, or it was released as nobody wanted it any more.
   virtual void on_loaded(PoolRequest& r, Claim claim, bool wanted) = 0;
   /// A claim on the node was released.
@@ -36,7 +36,7 @@ class Loads {
  public:
   /// All of it outlives this.
   Loads(engine::Simulator& simulator, const serving::ClusterConfig& cluster, const StorageNetwork& network,
-        const RequestTable& requests, LoadsOwner& owner);
+        const RequestTable& requests, LoadsListener& listener);
 
   /// `bytes` to a node, for a claim of it; `kind` for the trace.
   void load(PoolRequest& r, Site& node, Claim claim, std::int64_t bytes, const char* kind);
@@ -90,7 +90,7 @@ class Loads {
   engine::Simulator& simulator_;
   const StorageNetwork& network_;
   const RequestTable& requests_;
-  LoadsOwner& owner_;
+  LoadsListener& listener_;
   std::array<std::vector<NodeLoads>, 2> nodes_;  // by pool
 };
 

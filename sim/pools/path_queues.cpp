@@ -14,8 +14,13 @@ constexpr double kPatience_s = 10;
 }  // namespace
 
 PathQueues::PathQueues(engine::Simulator& simulator, engine::TraceSink* trace, Dispatcher& dispatcher,
-                       const PoolsView& view, Reloads& reloads, PathQueuesOwner& owner)
-    : simulator_(simulator), trace_(trace), dispatcher_(dispatcher), view_(view), reloads_(reloads), owner_(owner) {
+                       const PoolsView& view, Reloads& reloads, PathQueuesListener& listener)
+    : simulator_(simulator),
+      trace_(trace),
+      dispatcher_(dispatcher),
+      view_(view),
+      reloads_(reloads),
+      listener_(listener) {
   if (trace_) counter_ = trace_->add_counter("dispatch", "queued requests");
 }
 
@@ -81,13 +86,13 @@ bool PathQueues::assign_one() {
 
 bool PathQueues::assign_head(Queue& queue) {
   PoolRequest& r = *queue.waiting.front();
-  owner_.before_assigning(r);
+  listener_.before_assigning(r);
   const auto assignment = dispatcher_.assign(r, view_);
   if (!assignment) return false;
   queue.waiting.pop_front();
   count(-1);
   queue.head_since = simulator_.now();
-  owner_.on_assigned(r, *assignment);
+  listener_.on_assigned(r, *assignment);
   return true;
 }
 

@@ -16,9 +16,9 @@
 namespace kvsim::pools {
 
 /// Starts those whose turn has come.
-class PathQueuesOwner {
+class PathQueuesListener {
  public:
-  virtual ~PathQueuesOwner() = default;
+  virtual ~PathQueuesListener() = default;
   /// It may be assigned: what is known of it is to be brought up to date.
   virtual void before_assigning(PoolRequest& r) = 0;
   virtual void on_assigned(PoolRequest& r, const Assignment& assignment) = 0;
@@ -28,7 +28,7 @@ class PathQueues {
  public:
   /// All of it outlives this; `trace` may be null.
   PathQueues(engine::Simulator& simulator, engine::TraceSink* trace, Dispatcher& dispatcher, const PoolsView& view,
-             Reloads& reloads, PathQueuesOwner& owner);
+             Reloads& reloads, PathQueuesListener& listener);
 
   void enqueue(PoolRequest& r);
   /// It was preempted: it takes its path again, before all others of it.
@@ -56,7 +56,7 @@ class PathQueues {
   Dispatcher& dispatcher_;
   const PoolsView& view_;
   Reloads& reloads_;
-  PathQueuesOwner& owner_;
+  PathQueuesListener& listener_;
   std::array<Queue, models::kPaths + 1> queues_;
   std::vector<Queue*> heads_;  // while requests are assigned; kept for its memory
   std::int64_t waiting_ = 0;

@@ -60,7 +60,7 @@ PoolGroups::PoolGroups(const serving::RunEnvironment& environment)
                    environment_of(*this, parts.back(), Pool::remote)} {}
 
 PoolParts::PoolParts(const serving::RunEnvironment& environment, std::unique_ptr<serving::PromptStore> placed_prompts,
-                     const PoolOwners& owners)
+                     const PoolListeners& owners)
     : groups(environment),
       paths(usable_paths(groups.config)),
       log(environment.simulator, groups.config, environment.measured),
@@ -68,7 +68,7 @@ PoolParts::PoolParts(const serving::RunEnvironment& environment, std::unique_ptr
       memory(groups.config, groups.decode, groups.of(Pool::local).geometry, groups.of(Pool::remote).geometry,
              environment.prefix_block_tokens),
       dispatcher(dispatcher_of(groups.pools.dispatch).make(groups.config, paths)),
-      queues(environment.simulator, environment.trace, *dispatcher, outlook, reloads, owners.queues),
+      queues(environment.simulator, environment.trace, *dispatcher, estimator, reloads, owners.queues),
       sites(groups.environments, owners.sites, changed_sites, network),
       loads(environment.simulator, groups.config.cluster, network, requests, owners.loads),
       placed(std::move(placed_prompts)),
@@ -79,10 +79,10 @@ PoolParts::PoolParts(const serving::RunEnvironment& environment, std::unique_ptr
                groups.of(Pool::remote).geometry, groups.of(Pool::remote).timer, groups.acceptance,
                groups.pools.message_latency_s},
               environment.measured),
-      outlook({environment.simulator, groups.config, groups.pools, paths, sites, memory, network, *stored, reloads,
-               lengths, *dispatcher, changed_sites}),
+      estimator({environment.simulator, groups.config, groups.pools, paths, sites, memory, network, *stored, reloads,
+                 lengths, *dispatcher, changed_sites}),
       rounds({environment.simulator, groups.config, groups.pools.message_latency_s, groups.acceptance, requests,
-              *stored, *dispatcher, outlook, reloads, memory, lengths, log, owners.rounds},
+              *stored, *dispatcher, estimator, reloads, memory, lengths, log, owners.rounds},
              groups.environments.front(), sites.local) {}
 
 void PoolParts::find_on(Site& site, PoolRequest& r) {

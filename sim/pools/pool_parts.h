@@ -11,9 +11,9 @@
 #include "models/acceptance/acceptance.h"
 #include "models/paths/path.h"
 #include "sim/instance/route.h"
+#include "sim/pools/cost_estimator.h"
 #include "sim/pools/dispatcher.h"
 #include "sim/pools/loads.h"
-#include "sim/pools/outlook.h"
 #include "sim/pools/path_log.h"
 #include "sim/pools/path_queues.h"
 #include "sim/pools/pool_request.h"
@@ -49,19 +49,19 @@ struct PoolGroups {
 };
 
 /// For each part of two pools, the object that decides what follows from it.
-struct PoolOwners {
+struct PoolListeners {
   serving::Route& sites;
-  PathQueuesOwner& queues;
-  LoadsOwner& loads;
-  StoredPromptsOwner& stored;
-  RoundsOwner& rounds;
+  PathQueuesListener& queues;
+  LoadsListener& loads;
+  StoredPromptsListener& stored;
+  RoundsListener& rounds;
 };
 
 class PoolParts {
  public:
   /// `environment` and `owners` outlive this. `placed`: the prompts of a placement; else null.
   PoolParts(const serving::RunEnvironment& environment, std::unique_ptr<serving::PromptStore> placed,
-            const PoolOwners& owners);
+            const PoolListeners& owners);
 
   // KV of a request on a site.
   /// Takes memory for it, which must be available.
@@ -93,7 +93,7 @@ class PoolParts {
   std::unique_ptr<StoredPrompts> stored;
   Reloads reloads;
   RoundLengths lengths;
-  Outlook outlook;
+  CostEstimator estimator;
   Rounds rounds;
 
  private:

@@ -60,7 +60,7 @@ struct HeldOnNodes {
 /// What only assigned requests have lies apart: many may wait at once.
 struct PoolRequest {
   serving::Request* request = nullptr;
-  std::uint64_t number = 0;  ///< RequestSpec::id, by which its luck is drawn
+  std::uint64_t number = 0;  ///< RequestSpec::id, by which its acceptance is drawn
   Site* local = nullptr;
   Site* remote = nullptr;
   std::unique_ptr<HeldOnNodes> held;   ///< null: it waits

@@ -30,9 +30,9 @@ void PoolRoute::on_assigned(PoolRequest& r, const Assignment& assignment) {
   r.local = assignment.local;
   r.remote = assignment.remote;
   r.held = std::make_unique<HeldOnNodes>();
-  if (parts_.groups.decode.verifies && !q.luck.drafts)
+  if (parts_.groups.decode.verifies && !q.samplers.drafts)
     serving::draw_acceptance(q, parts_.groups.acceptance, parts_.groups.config.run.seed, r.number);
-  if (parts_.groups.decode.drafter && !q.luck.drafter) {
+  if (parts_.groups.decode.drafter && !q.samplers.drafter) {
     serving::draw_drafter_acceptance(q, parts_.groups.parts.front().drafting.acceptance(),
                                      parts_.groups.config.run.seed, r.number);
   }
@@ -208,7 +208,7 @@ void PoolRoute::on_prefilled(serving::Instance& instance, serving::Request& q) {
     r.local_ready = r.traits().cached;
   }
   if (parts_.groups.decode.fetches()) {
-    q.full_kv.settling = true;
+    q.full_kv.offload_pending = true;
     if (q.moving.writebacks == 0) on_all_offloaded(site, r);
   } else if (!done && !elsewhere) {
     start_decoding(site, r);
@@ -218,12 +218,12 @@ void PoolRoute::on_prefilled(serving::Instance& instance, serving::Request& q) {
 void PoolRoute::on_offloaded(serving::Instance& instance, serving::Request& q) {
   PoolRequest& r = *parts_.requests.find(q.id);
   q.moving.writebacks -= 1;
-  if (q.moving.writebacks == 0 && q.full_kv.settling) on_all_offloaded(site_of(r, instance), r);
+  if (q.moving.writebacks == 0 && q.full_kv.offload_pending) on_all_offloaded(site_of(r, instance), r);
 }
 
 /// The prefilled KV has left layer by layer, beside its steps, and can be fetched.
 void PoolRoute::on_all_offloaded(Site& site, PoolRequest& r) {
-  r.request->full_kv.settling = false;
+  r.request->full_kv.offload_pending = false;
   parts_.stored->offloaded(r);
   r.left ? parts_.forget_if_free(r) : start_decoding(site, r);
 }

@@ -10,10 +10,10 @@
 namespace kvsim::pools {
 
 class PoolRoute final : private serving::Route,
-                        private PathQueuesOwner,
-                        private LoadsOwner,
-                        private StoredPromptsOwner,
-                        private RoundsOwner {
+                        private PathQueuesListener,
+                        private LoadsListener,
+                        private StoredPromptsListener,
+                        private RoundsListener {
  public:
   /// PoolParts'.
   PoolRoute(const serving::RunEnvironment& environment, std::unique_ptr<serving::PromptStore> placed);
@@ -28,7 +28,7 @@ class PoolRoute final : private serving::Route,
   // From assignment to the first draft or decoded token.
   void before_assigning(PoolRequest& r) override {
     parts_.stored->look(r);
-    parts_.outlook.look_anew();
+    parts_.estimator.look_anew();
   }
   void on_assigned(PoolRequest& r, const Assignment& assignment) override;
   void on_entered(serving::Instance& instance, serving::Request& q) override;

@@ -22,7 +22,7 @@ Rounds::Rounds(const RoundParts& parts, const serving::InstanceEnvironment& envi
   if (!by_schedule(parts.config)) return;
   const auto& policy = *serving::find_schedule_policy(parts.config.schedule.policy);
   for (Site& site : local) {
-    guests_.add(environment, policy, site, parts.lengths.tokens_per_step(), static_cast<GuestsOwner&>(*this));
+    guests_.add(environment, policy, site, parts.lengths.tokens_per_step(), static_cast<GuestsListener&>(*this));
   }
 }
 
@@ -160,7 +160,7 @@ void Rounds::on_look(std::uint64_t id) {
 std::int64_t Rounds::settle(PoolRequest& r) {
   serving::Request& q = *r.request;
   const std::int64_t accepted =
-      parts_.acceptance.accepted(q.round.drafted, q.luck.drafts->stream.uniform(), q.luck.drafts->acceptance);
+      parts_.acceptance.accepted(q.round.drafted, q.samplers.drafts->stream.uniform(), q.samplers.drafts->acceptance);
   parts_.lengths.verified(r, accepted);
   const std::int64_t emitted = parts_.log.verified(r, q.round.drafted, accepted);
   q.round.unseen = 1;
@@ -176,7 +176,7 @@ void Rounds::verified(PoolRequest& r) {
     parts_.reloads.withdraw(r);
     if (!done) parts_.stored.write_back(r, *r.local, emitted);
   }
-  if (done) parts_.owner.on_finished(r);
+  if (done) parts_.listener.on_finished(r);
   if (Guests* guests = guests_of(r)) {
     expect_drafts(r, 2 * parts_.message_s);
     done ? guests->leave(*r.request) : guests->verified(*r.request);
@@ -188,7 +188,7 @@ void Rounds::verified(PoolRequest& r) {
 void Rounds::on_verdict(std::uint64_t id) {
   PoolRequest& r = *parts_.requests.find(id);
   parts_.lengths.ended(r, (parts_.simulator.now() - r.held->begun).seconds());
-  parts_.owner.on_verdict(r);
+  parts_.listener.on_verdict(r);
 }
 
 }  // namespace kvsim::pools

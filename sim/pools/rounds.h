@@ -18,9 +18,9 @@
 namespace kvsim::pools {
 
 /// What follows from a round's end.
-class RoundsOwner {
+class RoundsListener {
  public:
-  virtual ~RoundsOwner() = default;
+  virtual ~RoundsListener() = default;
   /// All its tokens are out; the remote node has not heard of it yet.
   virtual void on_finished(PoolRequest& r) = 0;
   /// The remote node has heard the verdict: whether there is another round is the owner's business.
@@ -41,10 +41,10 @@ struct RoundParts {
   const RequestMemory& memory;
   RoundLengths& lengths;
   PathLog& log;
-  RoundsOwner& owner;
+  RoundsListener& listener;
 };
 
-class Rounds final : private GuestsOwner {
+class Rounds final : private GuestsListener {
  public:
   Rounds(const RoundParts& parts, const serving::InstanceEnvironment& environment, std::span<Site> local);
 

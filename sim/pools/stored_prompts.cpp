@@ -118,7 +118,7 @@ void StoredBlocks::on_uploaded(std::uint64_t id) {
   if (!upload.resumes) return;
   PoolRequest& r = *parts_.requests.find(upload.request);
   r.in_transit -= 1;
-  parts_.owner.on_stored(r);
+  parts_.listener.on_stored(r);
 }
 
 void StoredBlocks::write_back(const PoolRequest& r, const Site& node, std::int64_t tokens) const {

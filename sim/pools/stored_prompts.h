@@ -16,9 +16,9 @@
 namespace kvsim::pools {
 
 /// Waits for what goes to the storage node.
-class StoredPromptsOwner {
+class StoredPromptsListener {
  public:
-  virtual ~StoredPromptsOwner() = default;
+  virtual ~StoredPromptsListener() = default;
   /// The prompt of a request that drafts elsewhere is there now.
   virtual void on_stored(PoolRequest& r) = 0;
 };
@@ -69,7 +69,7 @@ struct StoredPromptsParts {
   const StorageNetwork& network;
   const RequestTable& requests;
   Loads& loads;
-  StoredPromptsOwner& owner;
+  StoredPromptsListener& listener;
 };
 
 /// `prompts`: those of a placement, which outlive this; null: whole blocks, or everything.

@@ -112,8 +112,8 @@ std::string TwoPools::take(PoolRequest& r, const models::RequestSpec& spec) {
   q.prefill.target = q.prompt;
   parts_.stored->arrived(r, spec);
   parts_.stored->look(r);
-  std::optional<Path> path = parts_.dispatcher->on_arrival(r, parts_.outlook);
-  const auto runs_on = [&](Path p) { return parts_.outlook.could_ever_run(r, p); };
+  std::optional<Path> path = parts_.dispatcher->on_arrival(r, parts_.estimator);
+  const auto runs_on = [&](Path p) { return parts_.estimator.could_ever_run(r, p); };
   if (path && !runs_on(*path)) {  // another one that it may have been given
     const auto& weights = parts_.groups.pools.dispatch.weights;
     const auto other = std::find_if(parts_.paths.begin(), parts_.paths.end(),

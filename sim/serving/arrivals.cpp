@@ -9,10 +9,10 @@ namespace kvsim::serving {
 using engine::Callback;
 
 Arrivals::Arrivals(engine::Simulator& simulator, const ServingConfig& config, RequestFeed& feed, Measurements& measured,
-                   ArrivalsOwner& owner)
+                   ArrivalsListener& listener)
     : simulator_(simulator),
       feed_(feed),
-      owner_(owner),
+      listener_(listener),
       tokenise_s_(config.schedule.engine ? config.schedule.engine->tokenise_s.value : 0),
       tokenisers_(simulator, static_cast<std::size_t>(instances(config.cluster))) {  // one a server
   if (feed.turns() != nullptr) sessions_.emplace(measured);
@@ -23,7 +23,7 @@ void Arrivals::start() {
     next_ = feed_.next();
     return schedule_next();
   }
-  for (std::int64_t i = 0; i < feed_.concurrency() && !owner_.interrupted(); ++i) replace_in_closed_loop();
+  for (std::int64_t i = 0; i < feed_.concurrency() && !listener_.interrupted(); ++i) replace_in_closed_loop();
 }
 
 /// Open workloads: one arrival is pending at a time.
@@ -34,11 +34,11 @@ void Arrivals::schedule_next() {
 void Arrivals::on_arrival() {
   // All that arrive now before any instance begins a step.
   const std::int64_t now = next_->arrival_ns;
-  for (; next_ && next_->arrival_ns == now && !owner_.interrupted(); next_ = feed_.next()) accept(*next_);
+  for (; next_ && next_->arrival_ns == now && !listener_.interrupted(); next_ = feed_.next()) accept(*next_);
   schedule_next();
   if (next_) return;
-  owner_.last_arrived();
-  owner_.nothing_comes();
+  listener_.last_arrived();
+  listener_.nothing_comes();
 }
 
 /// A session's next turn.
@@ -64,7 +64,7 @@ void Arrivals::session_ended(std::int64_t parent) {
   if (feed_.concurrency() > 0) {
     simulator_.schedule_in({}, Callback::to<&Arrivals::replace_in_closed_loop>(this));
   } else if (!next_) {
-    owner_.nothing_comes();
+    listener_.nothing_comes();
   }
 }
 
@@ -73,12 +73,12 @@ void Arrivals::replace_in_closed_loop() {
     if (accept(*spec)) return;
     count_refusal();
   }
-  owner_.nothing_comes();
+  listener_.nothing_comes();
 }
 
 /// Where the engine takes time to tokenise, the system sees a request when that is done. False: it was refused, now.
 bool Arrivals::accept(const models::RequestSpec& spec) {
-  const bool warming_up = owner_.comes();
+  const bool warming_up = listener_.comes();
   if (tokenise_s_ == 0) return enter({spec, simulator_.now(), warming_up});
   const auto slot = texts_.acquire();
   slot.value = {spec, simulator_.now(), warming_up};
@@ -104,14 +104,14 @@ std::vector<const Arrivals::Come*> Arrivals::come() const {
 }
 
 bool Arrivals::enter(const Come& come) {
-  const bool entered = owner_.enter(come.spec, come.at, come.warming_up);
+  const bool entered = listener_.enter(come.spec, come.at, come.warming_up);
   if (entered) refused_in_a_row_ = 0;
   return entered;
 }
 
 void Arrivals::count_refusal() {
   constexpr std::uint64_t kRefusedInARow = 1000;
-  if (++refused_in_a_row_ == kRefusedInARow) owner_.too_many_refused(kRefusedInARow);
+  if (++refused_in_a_row_ == kRefusedInARow) listener_.too_many_refused(kRefusedInARow);
 }
 
 void Arrivals::entered(std::uint64_t id, const models::RequestSpec& spec, engine::SimTime at) {

@@ -20,9 +20,9 @@
 namespace kvsim::serving {
 
 /// Takes requests as they come.
-class ArrivalsOwner {
+class ArrivalsListener {
  public:
-  virtual ~ArrivalsOwner() = default;
+  virtual ~ArrivalsListener() = default;
   /// One has come, and is not counted yet. Returns whether the warm-up is under way.
   virtual bool comes() = 0;
   /// The system sees one that came at `at`. False: it was refused.
@@ -41,7 +41,7 @@ class Arrivals {
  public:
   /// All of it outlives this.
   Arrivals(engine::Simulator& simulator, const ServingConfig& config, RequestFeed& feed, Measurements& measured,
-           ArrivalsOwner& owner);
+           ArrivalsListener& listener);
 
   void start();
   /// The request entered, or was refused when it entered.
@@ -83,7 +83,7 @@ class Arrivals {
 
   engine::Simulator& simulator_;
   RequestFeed& feed_;
-  ArrivalsOwner& owner_;
+  ArrivalsListener& listener_;
   double tokenise_s_;  // of a token
   engine::ServerPool tokenisers_;
   std::optional<SessionLog> sessions_;

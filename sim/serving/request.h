@@ -44,8 +44,8 @@ struct DraftState {
   std::int64_t chosen = 0;  ///< draft length of the round under way (proposals: of the coming step), before what is
                             ///< left to generate limits it
   std::int64_t limit = std::numeric_limits<std::int64_t>::max();  ///< most positions of the round while it waits
-  double overhead = 1;                                            ///< expected then: DraftOutlook::overhead
-  std::int64_t hidden = 0;                                        ///< expected then: DraftOutlook::hidden
+  double overhead = 1;                                            ///< expected then: DraftEstimate::overhead
+  std::int64_t hidden = 0;                                        ///< expected then: DraftEstimate::hidden
   engine::SimTime complete_at;                                    ///< all of its draft was there
   engine::SimTime reload_at;                                      ///< its reload was asked for
 };
@@ -128,14 +128,14 @@ class AssemblyProgress {
   engine::SimTime assembled_;  // its rows could be computed
 };
 
-class SteadyBatch;
+class UniformBatch;
 
-/// Whether a request takes part in the same step again and again with others; SteadyBatch writes it. What it has come
-/// to is then written into it only when somebody asks: SteadyBatch::update().
-class SteadyPlace {
+/// Whether a request takes part in the same step again and again with others; UniformBatch writes it. What it has come
+/// to is then written into it only when somebody asks: UniformBatch::update().
+class UniformPlace {
  private:
-  friend class SteadyBatch;
-  const SteadyBatch* batch_ = nullptr;
+  friend class UniformBatch;
+  const UniformBatch* batch_ = nullptr;
   std::uint32_t member_ = 0;  // its number there
   bool drafts_ = false;       // else it decodes
 };
@@ -184,15 +184,15 @@ struct KvMoving {
 };
 
 /// What it is drawn from how many of a request's tokens are accepted.
-struct Luck {
+struct AcceptanceSampler {
   engine::RandomStream stream;
   models::RequestAcceptance acceptance;
 };
 
-/// RequestLuck decides on a request's drafts, and on the tokens of an auxiliary drafter.
-struct RequestLuck {
-  std::unique_ptr<Luck> drafts;   ///< of its drafts; null: nothing is verified
-  std::unique_ptr<Luck> drafter;  ///< of an auxiliary drafter's tokens; null: there is none
+/// RequestSamplers decides on a request's drafts, and on the tokens of an auxiliary drafter.
+struct RequestSamplers {
+  std::unique_ptr<AcceptanceSampler> drafts;   ///< of its drafts; null: nothing is verified
+  std::unique_ptr<AcceptanceSampler> drafter;  ///< of an auxiliary drafter's tokens; null: there is none
 };
 
 /// Prefill says how far a request's prompt is computed.
@@ -206,9 +206,9 @@ struct Prefill {
 
 /// FullKvPlace says where a request's full KV is.
 struct FullKvPlace {
-  bool resident = false;    ///< pinned: it stays in GPU memory
-  bool settling = false;    ///< prefilled, but still on the way to host memory
-  bool had_prompt = false;  ///< its prompt's KV has been available, at this admission or an earlier one
+  bool resident = false;         ///< pinned: it stays in GPU memory
+  bool offload_pending = false;  ///< prefilled, but still on the way to host memory
+  bool had_prompt = false;       ///< its prompt's KV has been available, at this admission or an earlier one
   /// Under a policy that verifies: it is in GPU memory to stay, and the request decodes with that, without drafts.
   bool direct = false;
 };
@@ -242,12 +242,12 @@ struct Request {
   engine::OnDemand<StoredPrefix> prefix;  ///< what of its prompt was loaded at the latest admission
 
   Residence kv;  ///< memory that it has reserved
-  SteadyPlace steady;
+  UniformPlace uniform_place;
   ScheduledPlace scheduled;
 
   DraftRound round;
   KvMoving moving;
-  RequestLuck luck;
+  RequestSamplers samplers;
   engine::OnDemand<TokenRecord> record;
 
   [[nodiscard]] std::int64_t context() const { return prompt + generated; }

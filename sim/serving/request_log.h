@@ -92,7 +92,7 @@ class RequestLog {
   /// `tokens` more tokens are final.
   void emitted(Request& r, std::int64_t tokens);
   /// One token by an ordinary step of each of so many requests, `gap` after the one before; what is written in the
-  /// requests themselves is SteadyBatch's.
+  /// requests themselves is UniformBatch's.
   void emitted_together(std::int64_t requests, engine::Duration gap);
   /// One token by an ordinary step or a prompt's last chunk.
   void emitted_directly(Request& r);

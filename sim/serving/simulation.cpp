@@ -20,7 +20,7 @@ using engine::Callback;
 using engine::SimTime;
 
 /// Feeds a system with requests and runs it to the end.
-class Run final : private ArrivalsOwner {
+class Run final : private ArrivalsListener {
  public:
   Run(const ServingConfig& config, RequestFeed& feed, const SimulationOptions& options,
       const SystemFactory& make_system)

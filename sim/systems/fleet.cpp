@@ -119,7 +119,7 @@ class ReplicaFleet final : public serving::ServingSystem {
   std::span<const routing::InstanceSnapshot> snapshots() {
     snapshots_.clear();
     for (const auto& replica : replicas_) {
-      const serving::Roster& requests = replica->requests();
+      const serving::RequestQueues& requests = replica->requests();
       snapshots_.push_back({replica->outstanding_tokens(), requests.running(), requests.waiting()});
     }
     return snapshots_;

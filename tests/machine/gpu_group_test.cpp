@@ -14,7 +14,7 @@ using engine::SimTime;
 constexpr Duration kSecond{1'000'000'000};
 
 /// Runs the steps it is told to, one after another.
-class Steps : public StepOwner {
+class Steps : public StepListener {
  public:
   void begin_step() override {
     looked_at.push_back(simulator.now());

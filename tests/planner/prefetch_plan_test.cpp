@@ -35,8 +35,8 @@ scenario::Scenario fetching(const std::vector<std::string>& overrides = {}) {
   return scenario::load_scenario_text(kFetching, "fetching.yaml", overrides);
 }
 
-const PolicyOutlook& of(const PrefetchPlan& plan, std::string_view policy) {
-  for (const PolicyOutlook& p : plan.policies) {
+const PolicyEstimate& of(const PrefetchPlan& plan, std::string_view policy) {
+  for (const PolicyEstimate& p : plan.policies) {
     if (p.policy == policy) return p;
   }
   throw std::logic_error("no such policy in the plan");
@@ -103,19 +103,19 @@ TEST(PrefetchPlan, ASecondAttentionTakesAsLongAsTheFirst) {
   // 100 tokens of 16 B, of which 0.625 and 4 whole are read: 10.64 s.
   serving::ServingConfig c = tiny_config();
   c.decode.policy = "fetch_on_demand";
-  const double once = outlook(c, {1, 100, 0}).step_s;
+  const double once = estimate(c, {1, 100, 0}).step_s;
   c.decode.prefetch.attends_again = true;
-  EXPECT_NEAR(outlook(c, {1, 100, 0}).step_s, once + 10.64, 1e-6);
+  EXPECT_NEAR(estimate(c, {1, 100, 0}).step_s, once + 10.64, 1e-6);
   c.decode.policy = "speculative_prefetch";
-  const double speculative = outlook(c, {1, 100, 0}).step_s;
+  const double speculative = estimate(c, {1, 100, 0}).step_s;
   c.decode.prefetch.attends_again = false;
-  EXPECT_EQ(outlook(c, {1, 100, 0}).step_s, speculative) << "what was prefetched needs no second attention";
+  EXPECT_EQ(estimate(c, {1, 100, 0}).step_s, speculative) << "what was prefetched needs no second attention";
 }
 
 TEST(PrefetchPlan, AStepIsTheSumOfItsPartsByHand) {
   // A context of 100 tokens of 16 B: read are 100 x 0.625 + 4 of them, 10.64 s. Weights are 1360 B, 13.6 s. Choosing
   // reads 200 scores of 4 B three times, 24 s. Quantising a token reads 16 B and writes 10, 0.26 s.
-  const StepOutlook step = outlook(tiny_config(), {1, 100, 0});
+  const StepEstimate step = estimate(tiny_config(), {1, 100, 0});
   EXPECT_NEAR(step.computing_s(), 10.64 + 13.6 + 24 + 0.26, 1e-6);
   // 4 keys and 4 values of 2 KV heads: 64 B.
   EXPECT_EQ(step.fetch_bytes_per_request, 64);
@@ -126,14 +126,14 @@ TEST(PrefetchPlan, AStepIsTheSumOfItsPartsByHand) {
   // Ten times as many pairs of one layer need 64 s, more than the step; the context holds them.
   serving::ServingConfig more = tiny_config();
   more.decode.prefetch.top_k = 40;
-  const StepOutlook longer = outlook(more, {1, 100, 0});
+  const StepEstimate longer = estimate(more, {1, 100, 0});
   EXPECT_NEAR(longer.step_s, longer.layers.attention.seconds() + 64 + 1, 1e-6);
   EXPECT_EQ(longer.pace, Pace::window);
 }
 
 TEST(PrefetchPlan, AStepIsComputingOrLinkTime) {
   const scenario::Scenario s = fetching({"decode.prefetch={top_k: 512}"});
-  const StepOutlook step = plan_prefetch(s).own.step;
+  const StepEstimate step = plan_prefetch(s).own.step;
   const serving::ServingConfig& c = s.serving;
   // 512 keys and as many values of 8 KV heads, rows of 256 B, for every request and layer.
   const double rows = static_cast<double>(step.requests.batch) * 512 * 2 * 8;
@@ -145,8 +145,8 @@ TEST(PrefetchPlan, AStepIsComputingOrLinkTime) {
 
 TEST(PrefetchPlan, PoliciesStandInTheOrderOfWhatTheyMove) {
   const PrefetchPlan plan = plan_prefetch(fetching());
-  const StepOutlook& speculative = of(plan, "speculative_prefetch").step;
-  const StepOutlook& on_demand = of(plan, "fetch_on_demand").step;
+  const StepEstimate& speculative = of(plan, "speculative_prefetch").step;
+  const StepEstimate& on_demand = of(plan, "fetch_on_demand").step;
   EXPECT_LT(speculative.step_s, on_demand.step_s);
   EXPECT_GT(of(plan, "full_offload").step.step_s / static_cast<double>(of(plan, "full_offload").memory.batch),
             on_demand.step_s / static_cast<double>(on_demand.requests.batch));
@@ -212,7 +212,7 @@ TEST(Crossover, ALinkThatIsFasterByTheFactorHidesTheFetch) {
       method.bytes_per_s.value *= factor;
       method.per_row_s.value /= factor;
     }
-    return outlook(config, c.requests).hidden();
+    return estimate(config, c.requests).hidden();
   };
   EXPECT_TRUE(faster_by(*point->link_factor * 1.0001));
   EXPECT_FALSE(faster_by(*point->link_factor * 0.9999));
@@ -254,7 +254,7 @@ TEST(TwoTokenMachines, EveryMachineThatHoldsTheModelIsThere) {
   const scenario::Scenario h100 = fetching();
   const TwoTokenMachine& own = *std::find_if(plan.machines.begin(), plan.machines.end(),
                                              [](const TwoTokenMachine& m) { return m.gpu == "h100-sxm"; });
-  const StepOutlook one = outlook(h100.serving, average_requests(plan.traffic, 1));
+  const StepEstimate one = estimate(h100.serving, average_requests(plan.traffic, 1));
   const models::TwoTokenWork work{one.attention_bytes_per_request, static_cast<double>(plan.context)};
   EXPECT_GE(models::two_token_cost(step_timer(h100.serving), work, static_cast<double>(*own.not_free.first)),
             kFreeShare);

@@ -1,5 +1,5 @@
 // The closed form of a repeating step, by hand and against the simulator's pipeline.
-#include "planner/prefetch/step_outlook.h"
+#include "planner/prefetch/step_estimate.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -18,7 +18,7 @@ namespace {
 using schema::InputError;
 using testing::one_prompt;
 
-const MethodOutlook& of(const ContextOutlook& c, PromptMethod method) {
+const MethodEstimate& of(const ContextEstimate& c, PromptMethod method) {
   return c.methods.at(static_cast<std::size_t>(method));
 }
 
@@ -65,7 +65,7 @@ TEST(ReusePlan, BreakEvenIsWhereTheTimesCross) {
     ReusePlanRequest request;
     request.hit_rate = hit_rate;
     const ReusePlan plan = plan_reuse(s, request);
-    const ContextOutlook& c = plan.contexts.at(0);
+    const ContextEstimate& c = plan.contexts.at(0);
     std::size_t crossings = 0;
     for (const BreakEven& b : c.break_evens) {
       const FirstTokenModel own(s, b.method), other(s, b.against);
@@ -127,8 +127,8 @@ TEST(ReusePlan, TheFastestIsTheFastestAndAFloorOfQualityIsKept) {
   const scenario::Scenario s = one_prompt({"slo.quality_floor=0.85"});
   const ReusePlan plan = plan_reuse(s, {{1024, 5120, 20480}, 1, {}, "host"});
   ASSERT_EQ(plan.contexts.size(), 3U);
-  for (const ContextOutlook& c : plan.contexts) {
-    for (const MethodOutlook& m : c.methods) {
+  for (const ContextEstimate& c : plan.contexts) {
+    for (const MethodEstimate& m : c.methods) {
       EXPECT_GE(m.ttft_s * (1 + 1e-9), c.methods.at(*c.fastest).ttft_s);
       if (m.relative_score >= 0.85) {
         EXPECT_GE(m.ttft_s * (1 + 1e-9), c.methods.at(*c.good).ttft_s);
@@ -144,10 +144,10 @@ TEST(ReusePlan, TheFastestIsTheFastestAndAFloorOfQualityIsKept) {
 
 TEST(ReusePlan, AFloorOfFunctionalCorrectnessLeavesWhatBlendsNothing) {
   const ReusePlan without = plan_reuse(one_prompt(), {{20480}, 1, {}, "host"});
-  const ContextOutlook& any = without.contexts.at(0);
+  const ContextEstimate& any = without.contexts.at(0);
   EXPECT_LT(any.methods.at(*any.without_load).relative_score, 1);
   const ReusePlan plan = plan_reuse(one_prompt({"slo.functional_floor=0.5"}), {{20480}, 1, {}, "host"});
-  const ContextOutlook& c = plan.contexts.at(0);
+  const ContextEstimate& c = plan.contexts.at(0);
   EXPECT_EQ(c.methods.at(*c.good).relative_score, 1);
   EXPECT_EQ(c.methods.at(*c.without_load).method, PromptMethod::recompute);
 }
@@ -155,7 +155,7 @@ TEST(ReusePlan, AFloorOfFunctionalCorrectnessLeavesWhatBlendsNothing) {
 TEST(ReusePlan, ContextsAreWholeChunksOnceEach) {
   const ReusePlan plan = plan_reuse(one_prompt(), {{1, 1000, 8000, 8100}, 1, {}, "host"});
   std::vector<std::int64_t> tokens;
-  for (const ContextOutlook& c : plan.contexts) tokens.push_back(c.prompt.context());
+  for (const ContextEstimate& c : plan.contexts) tokens.push_back(c.prompt.context());
   EXPECT_EQ(tokens, (std::vector<std::int64_t>{512, 1024, 8192}));
   EXPECT_EQ(plan.contexts.front().prompt.query, 64);
 }
@@ -164,7 +164,7 @@ TEST(ReusePlan, WithoutHitsLoadingIsRecomputing) {
   ReusePlanRequest request;
   request.hit_rate = 0;
   const ReusePlan plan = plan_reuse(one_prompt({"slo.quality_floor=0.99"}), request);
-  const ContextOutlook& c = plan.contexts.at(0);
+  const ContextEstimate& c = plan.contexts.at(0);
   EXPECT_DOUBLE_EQ(of(c, PromptMethod::load).ttft_s, of(c, PromptMethod::recompute).ttft_s);
   EXPECT_EQ(c.methods.at(*c.good).method, PromptMethod::recompute);
   // Chunks that know nothing of each other have less to attend to.

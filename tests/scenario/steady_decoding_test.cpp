@@ -1,4 +1,4 @@
-// Requests that decode or draft in step with each other are simulated as one (SteadyBatch), unless there is a timeline
+// Requests that decode or draft in step with each other are simulated as one (UniformBatch), unless there is a timeline
 // that shows each; and steps in which nothing else happens are one event (a stretch). A schedule is asked about a
 // request when what it decided stands no longer; where every step is an event, about everybody in each. With and
 // without must give the same, to the last bit.

@@ -124,7 +124,7 @@ std::string break_even_svg(const ReusePlanOutcome& o) {
     for (const plot::Point& p : s.points) most = std::max(most, p.y);
   }
   chart.rules = bandwidths_of(o, most);
-  for (const planner::ContextOutlook& c : plan.contexts) {
+  for (const planner::ContextEstimate& c : plan.contexts) {
     chart.markers.push_back({{static_cast<double>(c.prompt.context()), plan.path.bytes_per_s / kGB},
                              whole(c.prompt.context()) + " tokens"});
   }

@@ -14,9 +14,9 @@ namespace {
 
 using planner::Crossover;
 using planner::CrossoverPoint;
-using planner::FetchOutlook;
+using planner::FetchEstimate;
 using planner::HostLink;
-using planner::PolicyOutlook;
+using planner::PolicyEstimate;
 using planner::PrefetchPlan;
 using planner::TwoTokenMachine;
 
@@ -25,8 +25,8 @@ std::string gigabytes(double bytes) {
 }
 
 /// `own`: the scenario's policy, which pages mark.
-Fields<PolicyOutlook> policy_names(const std::string& own = "") {
-  using P = PolicyOutlook;
+Fields<PolicyEstimate> policy_names(const std::string& own = "") {
+  using P = PolicyEstimate;
   return {{"policy",
            {kText, "decode policy"},
            "policy",
@@ -34,12 +34,12 @@ Fields<PolicyOutlook> policy_names(const std::string& own = "") {
            {[own](const P& p) { return p.policy + (p.policy == own ? " *" : ""); }, Align::left}}};
 }
 
-Fields<PolicyOutlook> policy_figures() {
-  using P = PolicyOutlook;
+Fields<PolicyEstimate> policy_figures() {
+  using P = PolicyEstimate;
   const auto memory = [](auto member) { return [member](const P& p) { return std::invoke(member, p.memory); }; };
   const auto step = [](auto member) { return [member](const P& p) { return std::invoke(member, p.step); }; };
   using M = planner::BatchByMemory;
-  using S = planner::StepOutlook;
+  using S = planner::StepEstimate;
   return {{"batch",
            {kRequests, kHigher, "requests of average context that a replica decodes at once"},
            "batch",
@@ -82,36 +82,36 @@ Fields<PolicyOutlook> policy_figures() {
 }
 
 Table step_table(const PrefetchPlan& plan) {
-  Fields<PolicyOutlook> fields = policy_names(plan.own.policy);
+  Fields<PolicyEstimate> fields = policy_names(plan.own.policy);
   append(fields, policy_figures());
   return table_with_problems("Step: as many requests as fit, and what sets the pace", fields, plan.policies);
 }
 
-const Fields<FetchOutlook> kFetchFields{
+const Fields<FetchEstimate> kFetchFields{
     {"rows_per_request_layer_and_gpu",
      {kPlain, "rows of KV that a request fetches for a layer to a GPU"},
      "rows",
-     &FetchOutlook::rows,
+     &FetchEstimate::rows,
      {},
      "per layer and GPU"},
-    {"row_bytes", {kBytes, "size of a row of KV that is fetched"}, "row", &FetchOutlook::row_bytes},
-    {"method", {kText, "way of copying rows"}, "way of copying", &FetchOutlook::method},
+    {"row_bytes", {kBytes, "size of a row of KV that is fetched"}, "row", &FetchEstimate::row_bytes},
+    {"method", {kText, "way of copying rows"}, "way of copying", &FetchEstimate::method},
     {"rows_bytes_per_s",
      {kBytesPerS, kHigher, "rate at which rows reach a GPU"},
      "rate of rows",
-     &FetchOutlook::rows_bytes_per_s,
-     [](const FetchOutlook& f) { return gigabytes(f.rows_bytes_per_s) + " GB/s"; }},
+     &FetchEstimate::rows_bytes_per_s,
+     [](const FetchEstimate& f) { return gigabytes(f.rows_bytes_per_s) + " GB/s"; }},
     {"contiguous_bytes_per_s",
      {kBytesPerS, kHigher, "rate at which the link copies contiguous bytes"},
-     &FetchOutlook::contiguous_bytes_per_s}};
+     &FetchEstimate::contiguous_bytes_per_s}};
 
 Table fetch_table(const PrefetchPlan& plan) {
-  const FetchOutlook& f = *plan.fetch;
+  const FetchEstimate& f = *plan.fetch;
   Table t = figures_of("Fetch of a request", kFetchFields, f);
   t.rows.back().back() =
       fmt::format("per GPU; {} of {} GB/s contiguous", percent(f.rows_bytes_per_s / f.contiguous_bytes_per_s),
                   gigabytes(f.contiguous_bytes_per_s));
-  for (const PolicyOutlook& p : plan.policies) {
+  for (const PolicyEstimate& p : plan.policies) {
     if (!p.problem.empty() || p.step.layers.fetch_bytes == 0) continue;
     t.rows.push_back({p.policy, bytes(p.step.fetch_bytes_per_request),
                       fmt::format("per step, all layers; the batch's take {} of a step",
@@ -223,10 +223,10 @@ const Fields<TwoTokenMachine> kMachineFields{
      &TwoTokenMachine::cost_at_fits}};
 
 std::string decision(const PrefetchPlan& plan) {
-  const PolicyOutlook& own = plan.own;
+  const PolicyEstimate& own = plan.own;
   std::string text = fmt::format("{}: {} requests at once, {} a step, {} tokens/s", own.policy, whole(own.memory.batch),
                                  seconds(own.step.step_s), figure(own.step.tokens_per_s()));
-  for (const PolicyOutlook& p : plan.policies) {
+  for (const PolicyEstimate& p : plan.policies) {
     if (p.policy != "full_kv" || !p.problem.empty()) continue;
     text += fmt::format(", {} of full KV", factor(own.step.tokens_per_s() / p.step.tokens_per_s()));
   }
@@ -247,7 +247,7 @@ std::string batch_sentence(const PrefetchPlan& plan) {
 
 std::vector<std::string> problems(const PrefetchPlan& plan) {
   std::vector<std::string> all;
-  for (const PolicyOutlook& p : plan.policies) {
+  for (const PolicyEstimate& p : plan.policies) {
     if (!p.problem.empty()) all.push_back(fmt::format("{}: {}", p.policy, p.problem));
   }
   return all;

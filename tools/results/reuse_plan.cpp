@@ -18,10 +18,10 @@ namespace {
 using planner::BreakEven;
 using planner::BreakEvenPoint;
 using planner::ContextBreakEven;
-using planner::ContextOutlook;
+using planner::ContextEstimate;
 using planner::HoldsWhere;
 using planner::LoadPath;
-using planner::MethodOutlook;
+using planner::MethodEstimate;
 using planner::ReusePlan;
 
 std::string rate(double bytes_per_s) {
@@ -37,13 +37,13 @@ std::string whole_percent(double share) {
 }
 
 /// A method, and how much faster the first token is than where all of the prompt is computed.
-struct Way : MethodOutlook {
+struct Way : MethodEstimate {
   double speedup = 1;
 };
 
-std::vector<Way> ways(const ContextOutlook& c) {
+std::vector<Way> ways(const ContextEstimate& c) {
   std::vector<Way> all;
-  for (const MethodOutlook& m : c.methods) all.push_back({m, c.methods.front().ttft_s / m.ttft_s});
+  for (const MethodEstimate& m : c.methods) all.push_back({m, c.methods.front().ttft_s / m.ttft_s});
   return all;
 }
 
@@ -96,7 +96,7 @@ Fields<Way> way_figures() {
           {kOnPages, "bound by", [](const M& m) { return words_of(m.binding); }, Align::left}};
 }
 
-Table method_table(const ContextOutlook& c) {
+Table method_table(const ContextEstimate& c) {
   Fields<Way> fields = kWayNames;
   append(fields, way_figures());
   return table_with_problems(fmt::format("Time to first token: {} tokens in {} chunks, {} after them",
@@ -164,21 +164,23 @@ Field<Row> context_field() {
   return {"context_tokens", {kTokens, "tokens of the prompt's chunks"}, "context", context};
 }
 
-using Chosen = std::optional<std::size_t> ContextOutlook::*;
+using Chosen = std::optional<std::size_t> ContextEstimate::*;
 
-Field<ContextOutlook> choice_field(std::string key, std::string says, std::string header, Chosen which) {
-  const auto chosen = [which](const ContextOutlook& c) { return c.*which ? &c.methods[*(c.*which)] : nullptr; };
-  const auto words = [chosen](const ContextOutlook& c) {
-    const MethodOutlook* m = chosen(c);
+Field<ContextEstimate> choice_field(std::string key, std::string says, std::string header, Chosen which) {
+  const auto chosen = [which](const ContextEstimate& c) { return c.*which ? &c.methods[*(c.*which)] : nullptr; };
+  const auto words = [chosen](const ContextEstimate& c) {
+    const MethodEstimate* m = chosen(c);
     return m ? fmt::format("{}: {}", name_of(m->method), seconds(m->ttft_s)) : "none";
   };
-  const auto name = [chosen](const ContextOutlook& c) { return chosen(c) ? Json(name_of(chosen(c)->method)) : Json(); };
+  const auto name = [chosen](const ContextEstimate& c) {
+    return chosen(c) ? Json(name_of(chosen(c)->method)) : Json();
+  };
   return {std::move(key), {kText, std::move(says)}, std::move(header), name, {words, Align::left}};
 }
 
 /// `floor`: slo.quality_floor, of which pages say more.
-Fields<ContextOutlook> context_fields(const std::optional<double>& floor = {}) {
-  using C = ContextOutlook;
+Fields<ContextEstimate> context_fields(const std::optional<double>& floor = {}) {
+  using C = ContextEstimate;
   Fields<C> fields{
       context_field<C>(),
       {"chunks", {kCount, "chunks of the prompt"}, [](const C& c) { return c.prompt.chunks; }},
@@ -242,10 +244,10 @@ std::vector<std::string> plan_assumptions(const scenario::Scenario& scenario) {
 }
 
 /// How many of its answers are good, and which way of blending has more of them.
-std::string better_answers(const ContextOutlook& c, const MethodOutlook& chosen) {
+std::string better_answers(const ContextEstimate& c, const MethodEstimate& chosen) {
   std::string text = fmt::format(" ({} of its answers good", whole_percent(*chosen.good_share));
-  const MethodOutlook* best = &chosen;
-  for (const MethodOutlook& m : c.methods) {
+  const MethodEstimate* best = &chosen;
+  for (const MethodEstimate& m : c.methods) {
     if (planner::blends(m.method) && m.problem.empty() && *m.good_share > *best->good_share) best = &m;
   }
   if (best == &chosen) return text + ")";
@@ -253,19 +255,19 @@ std::string better_answers(const ContextOutlook& c, const MethodOutlook& chosen)
   return text + ")";
 }
 
-std::string decision(const ContextOutlook& c, const ReusePlan& plan) {
+std::string decision(const ContextEstimate& c, const ReusePlan& plan) {
   std::string text = fmt::format("{} tokens of chunks, {} of {} chunks stored: ", whole(c.prompt.context()),
                                  c.prompt.found(plan.hit_rate), c.prompt.chunks);
-  const MethodOutlook& fastest = c.methods[*c.fastest];
+  const MethodEstimate& fastest = c.methods[*c.fastest];
   text += fmt::format("{} is fastest, {}", decision_of(fastest), seconds(fastest.ttft_s));
   if (fastest.relative_score < 1) text += fmt::format(" with {:.2f} of the score", fastest.relative_score);
   if (plan.quality_floor && c.good && c.good != c.fastest) {
-    const MethodOutlook& good = c.methods[*c.good];
+    const MethodEstimate& good = c.methods[*c.good];
     text += fmt::format("; with a mean score of at least {:.4g} {}, {}", *plan.quality_floor, decision_of(good),
                         seconds(good.ttft_s));
   }
   if (c.without_load && c.without_load != (plan.quality_floor ? c.good : c.fastest)) {
-    const MethodOutlook& m = c.methods[*c.without_load];
+    const MethodEstimate& m = c.methods[*c.without_load];
     text += fmt::format("; where no prompt begins like another {}, {}", decision_of(m), seconds(m.ttft_s));
     if (m.good_share) text += better_answers(c, m);
   }
@@ -281,8 +283,8 @@ std::string path_sentence(const ReusePlan& plan) {
 
 std::vector<std::string> problems(const ReusePlan& plan) {
   std::vector<std::string> all;
-  for (const ContextOutlook& c : plan.contexts) {
-    for (const MethodOutlook& m : c.methods) {
+  for (const ContextEstimate& c : plan.contexts) {
+    for (const MethodEstimate& m : c.methods) {
       if (m.problem.empty()) continue;
       all.push_back(fmt::format("{}, {} tokens: {}", name_of(m.method), whole(c.prompt.context()), m.problem));
     }
@@ -363,12 +365,12 @@ Page reuse_plan_page(const ReusePlanOutcome& o) {
   const ReusePlan& plan = o.plan;
   Page page;
   page.title = fmt::format("Plan: {}", o.scenario.name);
-  for (const ContextOutlook& c : plan.contexts) page.subtitle.push_back(decision(c, plan));
+  for (const ContextEstimate& c : plan.contexts) page.subtitle.push_back(decision(c, plan));
   page.subtitle.push_back(path_sentence(plan));
   if (plan.contexts.size() > 1)
     page.tables.push_back(table_of("Decision", context_fields(plan.quality_floor), plan.contexts));
-  for (const ContextOutlook& c : plan.contexts) page.tables.push_back(method_table(c));
-  for (const ContextOutlook& c : plan.contexts) {
+  for (const ContextEstimate& c : plan.contexts) page.tables.push_back(method_table(c));
+  for (const ContextEstimate& c : plan.contexts) {
     page.tables.push_back(table_of(fmt::format("Break-even, {} tokens: faster where", whole(c.prompt.context())),
                                    break_even_fields(), c.break_evens));
   }

@@ -64,8 +64,8 @@ schema::KeyFragment agreement_keys() {
   return keys.fragment("estimates nothing");
 }
 
-void DraftLengthPolicy::propose(const DraftOutlook& outlook, const ProposalCosts&, std::span<std::int64_t> lengths) {
-  for (std::size_t i = 0; i < lengths.size(); ++i) lengths[i] = next(*outlook.decoding[i], outlook);
+void DraftLengthPolicy::propose(const DraftEstimate& estimate, const ProposalCosts&, std::span<std::int64_t> lengths) {
+  for (std::size_t i = 0; i < lengths.size(); ++i) lengths[i] = next(*estimate.decoding[i], estimate);
 }
 
 std::int64_t fixed_draft_length(const DecodeConfig& config) {

@@ -49,7 +49,7 @@ double best_proposals(std::span<const double> survival, std::int64_t least, std:
                                    std::span<const std::int64_t> lengths);
 
 /// What a policy may know of the replica when a round begins.
-struct DraftOutlook {
+struct DraftEstimate {
   std::span<Request* const> decoding;  ///< all that decode there, the request itself not always among them
   /// v: what of the round does not grow with its draft, in drafting iterations, times the tokens that one gives under
   /// two levels of drafting: 1 for the verifying iteration, what
@@ -74,17 +74,17 @@ class DraftLengthPolicy {
 
   /// At least 1, or 0 where the drafter's tokens are proposed. Asked when a round begins; changes nothing about the
   /// request.
-  virtual std::int64_t next(const Request& request, const DraftOutlook& outlook) = 0;
+  virtual std::int64_t next(const Request& request, const DraftEstimate& estimate) = 0;
 
   /// Most positions that the request drafts of its round while its verification is late; at least the chosen length,
   /// the last argument. The replica has a limit of its own.
-  virtual std::int64_t limit(const Request&, const DraftOutlook&, std::int64_t) {
+  virtual std::int64_t limit(const Request&, const DraftEstimate&, std::int64_t) {
     return std::numeric_limits<std::int64_t>::max();
   }
 
-  /// Where every step is a round (DecodePolicy::proposes), all of outlook.decoding choose at once, before each step:
+  /// Where every step is a round (DecodePolicy::proposes), all of estimate.decoding choose at once, before each step:
   /// `lengths` is for them, in their order. What next() gives for each, unless the policy knows better.
-  virtual void propose(const DraftOutlook& outlook, const ProposalCosts& costs, std::span<std::int64_t> lengths);
+  virtual void propose(const DraftEstimate& estimate, const ProposalCosts& costs, std::span<std::int64_t> lengths);
 
   /// A round of the request has ended, and is in its evidence already where there is any.
   virtual void verified(const Request& request, std::int64_t drafted, std::int64_t accepted) = 0;

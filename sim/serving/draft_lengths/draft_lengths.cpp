@@ -82,12 +82,12 @@ void DraftLengths::begin_round(Request& r, std::span<Request* const> decoding, b
                   reloads ? std::llround(tokens * hidden_) : 0, draft_share_ * emitted_each_});
 }
 
-void DraftLengths::begin_round(Request& r, const DraftOutlook& outlook) {
+void DraftLengths::begin_round(Request& r, const DraftEstimate& estimate) {
   DraftState& length = r.round.length.edit();
-  length.overhead = outlook.overhead;
-  length.hidden = outlook.hidden;
-  length.chosen = policy_->next(r, outlook);
-  length.limit = policy_->limit(r, outlook, length.chosen + outlook.hidden);
+  length.overhead = estimate.overhead;
+  length.hidden = estimate.hidden;
+  length.chosen = policy_->next(r, estimate);
+  length.limit = policy_->limit(r, estimate, length.chosen + estimate.hidden);
   r.round.target = std::min(length.chosen, r.remaining());
 }
 
@@ -189,7 +189,7 @@ void DraftLengths::note_regret(const Request& r) {
   const std::int64_t most = std::min(left, longest_);
   const auto accepted = [&](std::int64_t x) {
     const std::int64_t drafts = std::min(x + r.round.length->hidden, most);
-    return parts_.acceptance.heterogeneous() ? expected_accepted(r.luck.drafts->acceptance.agreement, drafts)
+    return parts_.acceptance.heterogeneous() ? expected_accepted(r.samplers.drafts->acceptance.agreement, drafts)
                                              : parts_.acceptance.expected_accepted(drafts);
   };
   const double v = r.round.length->overhead + static_cast<double>(r.round.length->hidden);
@@ -268,7 +268,7 @@ void DraftLengths::note_regret(std::span<Request* const> decoding) {
     const Request& r = *decoding[k];
     double reached = 1;
     for (std::int64_t i = 0; i < std::min(most, r.remaining() - 1); ++i) {
-      reached = parts_.acceptance.heterogeneous() ? reached * r.luck.drafter->acceptance.agreement
+      reached = parts_.acceptance.heterogeneous() ? reached * r.samplers.drafter->acceptance.agreement
                                                   : parts_.acceptance.survival(i + 1);
       survival_[k * stride + static_cast<std::size_t>(i)] = reached;
     }

@@ -39,7 +39,7 @@ class DraftLengths {
   /// Sets the target of the request's coming round. `reloads`: its full KV will have to be loaded.
   void begin_round(Request& r, std::span<Request* const> decoding, bool reloads);
   /// The same where a round is not what a replica's iterations make of it.
-  void begin_round(Request& r, const DraftOutlook& outlook);
+  void begin_round(Request& r, const DraftEstimate& estimate);
 
   /// The request has drafted so many more tokens.
   static void drafted(Request& r, std::int64_t tokens, engine::SimTime now);

@@ -30,25 +30,26 @@ models::AcceptanceModel acceptance_of(const ServingConfig& config, std::int64_t 
 
 namespace {
 
-std::unique_ptr<Luck> drawn(const char* stream, const char* agreement, const models::AcceptanceModel& acceptance,
-                            std::uint64_t seed, std::uint64_t id) {
-  auto luck = std::make_unique<Luck>(Luck{engine::RandomStream(seed, stream, id), {}});
-  if (!acceptance.heterogeneous()) return luck;
+std::unique_ptr<AcceptanceSampler> drawn(const char* stream, const char* agreement,
+                                         const models::AcceptanceModel& acceptance, std::uint64_t seed,
+                                         std::uint64_t id) {
+  auto sampler = std::make_unique<AcceptanceSampler>(AcceptanceSampler{engine::RandomStream(seed, stream, id), {}});
+  if (!acceptance.heterogeneous()) return sampler;
   engine::RandomStream of_agreement(seed, agreement, id);
-  luck->acceptance.agreement = of_agreement.beta(acceptance.beta_a(), acceptance.beta_b());
-  return luck;
+  sampler->acceptance.agreement = of_agreement.beta(acceptance.beta_a(), acceptance.beta_b());
+  return sampler;
 }
 
 }  // namespace
 
 void draw_acceptance(Request& request, const models::AcceptanceModel& acceptance, std::uint64_t seed,
                      std::uint64_t id) {
-  request.luck.drafts = drawn("acceptance", "agreement", acceptance, seed, id);
+  request.samplers.drafts = drawn("acceptance", "agreement", acceptance, seed, id);
 }
 
 void draw_drafter_acceptance(Request& request, const models::AcceptanceModel& acceptance, std::uint64_t seed,
                              std::uint64_t id) {
-  request.luck.drafter = drawn("drafter acceptance", "drafter agreement", acceptance, seed, id);
+  request.samplers.drafter = drawn("drafter acceptance", "drafter agreement", acceptance, seed, id);
 }
 
 namespace {
@@ -96,7 +97,7 @@ std::int64_t Drafting::most(std::int64_t context) const {
 }
 
 std::int64_t Drafting::accepted(Request& r, std::int64_t proposed) const {
-  return acceptance_.accepted(proposed, r.luck.drafter->stream.uniform(), r.luck.drafter->acceptance);
+  return acceptance_.accepted(proposed, r.samplers.drafter->stream.uniform(), r.samplers.drafter->acceptance);
 }
 
 void Drafting::clear() {

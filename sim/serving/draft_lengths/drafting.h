@@ -15,7 +15,7 @@
 
 namespace kvsim::serving {
 
-// How a request's verifications are drawn, the same on every serving system: equal requests meet equal luck.
+// How a request's verifications are drawn, the same on every serving system: equal requests draw equal numbers.
 
 /// The configured acceptance law for drafts of up to `longest` tokens; always agreeing where the decode policy does not
 /// verify.

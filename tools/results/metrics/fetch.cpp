@@ -10,7 +10,7 @@
 #include "models/kernels/step_time.h"
 #include "models/prefetch/prefetch_spec.h"
 #include "planner/prefetch/prefetch_plan.h"
-#include "planner/prefetch/step_outlook.h"
+#include "planner/prefetch/step_estimate.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_capacity.h"
 #include "sim/serving/kv_geometry.h"

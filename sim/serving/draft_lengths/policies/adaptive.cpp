@@ -23,20 +23,20 @@ class Adaptive final : public DraftLengthPolicy {
         usual_(fixed_draft_length(config)),
         longest_(draft_limit(config)) {}
 
-  std::int64_t next(const Request& request, const DraftOutlook& outlook) override {
-    const std::int64_t h = outlook.hidden;
-    return best_draft_length(request.round.length->evidence, agreement_.prior_tokens, mean_, outlook.overhead,
+  std::int64_t next(const Request& request, const DraftEstimate& estimate) override {
+    const std::int64_t h = estimate.hidden;
+    return best_draft_length(request.round.length->evidence, agreement_.prior_tokens, mean_, estimate.overhead,
                              config_.minimum + h, config_.maximum + h) -
            h;
   }
 
   /// Up to the draft whose chance of being accepted is no more than what it costs the others.
-  std::int64_t limit(const Request& request, const DraftOutlook& outlook, std::int64_t chosen) override {
-    if (outlook.price <= 0) return std::numeric_limits<std::int64_t>::max();
-    return request.round.length->evidence.worth(agreement_.prior_tokens, mean_, outlook.price, chosen, longest_);
+  std::int64_t limit(const Request& request, const DraftEstimate& estimate, std::int64_t chosen) override {
+    if (estimate.price <= 0) return std::numeric_limits<std::int64_t>::max();
+    return request.round.length->evidence.worth(agreement_.prior_tokens, mean_, estimate.price, chosen, longest_);
   }
 
-  void propose(const DraftOutlook& outlook, const ProposalCosts& costs, std::span<std::int64_t> lengths) override {
+  void propose(const DraftEstimate& estimate, const ProposalCosts& costs, std::span<std::int64_t> lengths) override {
     if (costs.step_s <= 0) {  // nothing is known: as many as the drafter was made for
       std::fill(lengths.begin(), lengths.end(), std::clamp(usual_, config_.minimum, config_.maximum));
       return;
@@ -44,7 +44,7 @@ class Adaptive final : public DraftLengthPolicy {
     const auto most = static_cast<std::size_t>(config_.maximum);
     survival_.assign(lengths.size() * most, 0.0);
     for (std::size_t r = 0; r < lengths.size(); ++r) {
-      const Request& request = *outlook.decoding[r];
+      const Request& request = *estimate.decoding[r];
       const std::int64_t left = std::min(config_.maximum, request.remaining() - 1);
       request.round.length->evidence.survival(agreement_.prior_tokens, mean_, left, &survival_[r * most]);
     }

@@ -8,7 +8,7 @@ class Fixed final : public DraftLengthPolicy {
  public:
   explicit Fixed(std::int64_t length) : length_(length) {}
 
-  std::int64_t next(const Request&, const DraftOutlook&) override { return length_; }
+  std::int64_t next(const Request&, const DraftEstimate&) override { return length_; }
   void verified(const Request&, std::int64_t, std::int64_t) override {}
 
  private:

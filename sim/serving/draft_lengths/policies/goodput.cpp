@@ -25,13 +25,13 @@ class Goodput final : public DraftLengthPolicy {
         mean_(parts.acceptance.survival(1)),
         round_s_(static_cast<std::size_t>(config_.maximum) + 1) {}
 
-  std::int64_t next(const Request& request, const DraftOutlook& outlook) override {
-    if (outlook.elsewhere) {
+  std::int64_t next(const Request& request, const DraftEstimate& estimate) override {
+    if (estimate.elsewhere) {
       const double seen = evidence_.agreement(agreement_.prior_tokens, mean_);
-      return best_draft_length([seen](std::int64_t x) { return expected_accepted(seen, x); }, outlook.overhead,
+      return best_draft_length([seen](std::int64_t x) { return expected_accepted(seen, x); }, estimate.overhead,
                                config_.minimum, config_.maximum);
     }
-    if (!see(request, outlook) && !learned_) return shortened(outlook);
+    if (!see(request, estimate) && !learned_) return shortened(estimate);
     learned_ = false;
     const double agreement = evidence_.agreement(agreement_.prior_tokens, mean_);
     length_ = config_.minimum;
@@ -42,11 +42,11 @@ class Goodput final : public DraftLengthPolicy {
       best = rate;
       length_ = x;
     }
-    return shortened(outlook);
+    return shortened(estimate);
   }
 
-  void propose(const DraftOutlook& outlook, const ProposalCosts&, std::span<std::int64_t> lengths) override {
-    std::fill(lengths.begin(), lengths.end(), next(*outlook.decoding.front(), outlook));
+  void propose(const DraftEstimate& estimate, const ProposalCosts&, std::span<std::int64_t> lengths) override {
+    std::fill(lengths.begin(), lengths.end(), next(*estimate.decoding.front(), estimate));
   }
 
   void verified(const Request&, std::int64_t drafted, std::int64_t accepted) override {
@@ -55,18 +55,18 @@ class Goodput final : public DraftLengthPolicy {
   }
 
  private:
-  [[nodiscard]] std::int64_t shortened(const DraftOutlook& outlook) const {
-    return std::max(config_.minimum, length_ - outlook.hidden);
+  [[nodiscard]] std::int64_t shortened(const DraftEstimate& estimate) const {
+    return std::max(config_.minimum, length_ - estimate.hidden);
   }
 
   /// Predicts rounds anew where the batch or its mean context has changed; says whether it did.
-  bool see(const Request& request, const DraftOutlook& outlook) {
+  bool see(const Request& request, const DraftEstimate& estimate) {
     constexpr double kNoticed = 0.02;  // change of the mean context
-    const bool alone = outlook.decoding.empty();
-    const double batch = alone ? 1.0 : static_cast<double>(outlook.decoding.size());
+    const bool alone = estimate.decoding.empty();
+    const double batch = alone ? 1.0 : static_cast<double>(estimate.decoding.size());
     double prompt = alone ? static_cast<double>(request.prompt) : 0;
     double generated = alone ? static_cast<double>(request.generated) : 0;
-    for (const Request* r : outlook.decoding) {
+    for (const Request* r : estimate.decoding) {
       prompt += static_cast<double>(r->prompt) / batch;
       generated += static_cast<double>(r->generated) / batch;
     }

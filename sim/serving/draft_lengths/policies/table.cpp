@@ -18,8 +18,8 @@ class Table final : public DraftLengthPolicy {
 
   /// Of the rows with the smallest batch that is not below the replica's (the largest, if all are), the one with the
   /// smallest context that is not below the request's (the largest, if all are). Rows ascend in batch, then context.
-  std::int64_t next(const Request& request, const DraftOutlook& outlook) override {
-    const auto batch = std::max<std::int64_t>(static_cast<std::int64_t>(outlook.decoding.size()), 1);
+  std::int64_t next(const Request& request, const DraftEstimate& estimate) override {
+    const auto batch = std::max<std::int64_t>(static_cast<std::int64_t>(estimate.decoding.size()), 1);
     const auto for_batch =
         std::find_if(rows_.begin(), rows_.end(), [batch](const DraftTableRow& row) { return row.batch >= batch; });
     const std::int64_t of_batch = for_batch == rows_.end() ? rows_.back().batch : for_batch->batch;

@@ -1,46 +1,46 @@
-#include "sim/instance/steady_rounds.h"
+#include "sim/instance/uniform_rounds.h"
 
 namespace kvsim::serving {
 
-void SteadyRounds::batch(ForwardPass& pass) {
+void UniformRounds::batch(ForwardPass& pass) {
   follow_schedule();
-  steady_.begin_step(pass.work);
+  uniform_.begin_step(pass.work);
   for (Request* r : verifying_) {
     const StepPart part{Work::verify, verified_tokens(*r)};
     pass.add(*r, part);
     parts_.add(*r, part, pass.work);
   }
-  steady_.look_after(scheduling_.iterations_left());
-  env_.measured.drafting_request_iterations += static_cast<std::uint64_t>(steady_.drafts());
+  uniform_.look_after(scheduling_.iterations_left());
+  env_.measured.drafting_request_iterations += static_cast<std::uint64_t>(uniform_.drafts());
   env_.measured.verifying_request_iterations += verifying_.size();
   count_stalled(scheduling_.stalled(), scheduling_.stalled_late());
 }
 
 /// Of others nothing has changed.
-void SteadyRounds::follow_schedule() {
+void UniformRounds::follow_schedule() {
   verifying_.clear();
   std::int64_t tokens = 0;
   for (Request* r : scheduling_.asked()) {
     const Action action = scheduling_.action(*r);
     if (action != Action::draft) {
-      steady_.leave(*r);
-    } else if (!steady_.has(*r)) {
-      steady_.join(*r, Work::draft, rounds_.drafts_left(*r), env_.simulator.now());
+      uniform_.leave(*r);
+    } else if (!uniform_.has(*r)) {
+      uniform_.join(*r, Work::draft, rounds_.drafts_left(*r), env_.simulator.now());
     }
     if (action != Action::verify) continue;
     verifying_.push_back(r);
     tokens += verified_tokens(*r);
   }
-  if (tokens + steady_.size() > env_.config.schedule.max_batched_tokens) leave_out_excess();
+  if (tokens + uniform_.size() > env_.config.schedule.max_batched_tokens) leave_out_excess();
 }
 
 /// As if one request after the other was added in order of admission.
-void SteadyRounds::leave_out_excess() {
+void UniformRounds::leave_out_excess() {
   std::int64_t budget = env_.config.schedule.max_batched_tokens;
   auto next = verifying_.begin(), kept = next;
-  for (Request* r : roster_.decoding()) {
+  for (Request* r : queues_.decoding()) {
     const bool verifies = next != verifying_.end() && *next == r;
-    const std::int64_t tokens = verifies ? verified_tokens(*r) : steady_.has(*r) ? 1 : 0;
+    const std::int64_t tokens = verifies ? verified_tokens(*r) : uniform_.has(*r) ? 1 : 0;
     if (verifies) ++next;
     const bool first = budget == env_.config.schedule.max_batched_tokens;
     if (verifies && tokens > budget && !first) {
@@ -53,19 +53,19 @@ void SteadyRounds::leave_out_excess() {
   verifying_.erase(kept, verifying_.end());
 }
 
-void SteadyRounds::count_stalled(std::int64_t requests, std::int64_t late) {
+void UniformRounds::count_stalled(std::int64_t requests, std::int64_t late) {
   env_.measured.stalled_request_iterations += static_cast<std::uint64_t>(requests);
   env_.measured.late_request_iterations += static_cast<std::uint64_t>(late);
 }
 
-void SteadyRounds::pass() {
+void UniformRounds::pass() {
   scheduling_.pass();
   count_stalled(scheduling_.stalled(), scheduling_.stalled_late());
 }
 
-void SteadyRounds::end_step() {
+void UniformRounds::end_step() {
   over_.clear();
-  steady_.end_step(env_.simulator.now(), over_, [this](Request& r) {
+  uniform_.end_step(env_.simulator.now(), over_, [this](Request& r) {
     if (r.round.drafted == r.round.target) r.round.length.edit().complete_at = env_.simulator.now();
     return scheduling_.drafted(r) ? 0 : rounds_.drafts_left(r);
   });

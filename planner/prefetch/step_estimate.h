@@ -71,7 +71,7 @@ struct LikeRequests {
   [[nodiscard]] std::int64_t context() const { return prompt + generated; }
 };
 
-struct StepOutlook {
+struct StepEstimate {
   LikeRequests requests;
   serving::LayerPipelineConfig pipeline;
   serving::LayerStep layers;
@@ -95,6 +95,6 @@ struct StepOutlook {
 
 /// The step of config's decode policy: full_kv, or one with a low-bit copy, or one that fetches. Every request has
 /// chosen its pairs before. Preconditions: a valid configuration of such a policy, batch >= 1.
-[[nodiscard]] StepOutlook outlook(const serving::ServingConfig& config, const LikeRequests& requests);
+[[nodiscard]] StepEstimate estimate(const serving::ServingConfig& config, const LikeRequests& requests);
 
 }  // namespace kvsim::planner

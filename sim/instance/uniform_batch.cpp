@@ -1,4 +1,4 @@
-#include "sim/instance/steady_batch.h"
+#include "sim/instance/uniform_batch.h"
 
 #include <algorithm>
 #include <bit>
@@ -45,29 +45,29 @@ std::int64_t GrowingKv::growth(std::int64_t steps) const {
   return requests * geometry_->block_bytes();
 }
 
-void SteadyBatch::Gaps::add(std::int64_t step, engine::Duration length) {
+void UniformBatch::Gaps::add(std::int64_t step, engine::Duration length) {
   if (last_.length > length) gaps_.push_back(last_);
   while (!gaps_.empty() && gaps_.back().length <= length) gaps_.pop_back();
   last_ = {step, length};
 }
 
-engine::Duration SteadyBatch::Gaps::longest_since(std::int64_t step) const {
+engine::Duration UniformBatch::Gaps::longest_since(std::int64_t step) const {
   const auto longest = std::upper_bound(gaps_.begin(), gaps_.end(), step,
                                         [](std::int64_t before, const Gap& gap) { return before < gap.step; });
   return longest == gaps_.end() ? last_.length : longest->length;
 }
 
-SteadyBatch::SteadyBatch(const StepParts& parts, const KvGeometry& geometry, KvHoldings* memory, bool traced)
+UniformBatch::UniformBatch(const StepParts& parts, const KvGeometry& geometry, KvHoldings* memory, bool traced)
     : parts_(parts), memory_(memory), traced_(traced), kv_(memory ? &geometry : nullptr, parts.decodes_compressed()) {}
 
-bool SteadyBatch::possible(Work work) const {
+bool UniformBatch::possible(Work work) const {
   return !traced_ && parts_.may_grow() && (!memory_ || work == Work::draft || kv_.possible());
 }
 
 /// It is up to date.
-void SteadyBatch::count(const Request& r, std::int64_t sign) {
+void UniformBatch::count(const Request& r, std::int64_t sign) {
   const auto one = static_cast<double>(sign);
-  (r.steady.drafts_ ? drafting_ : decoding_) += sign;
+  (r.uniform_place.drafts_ ? drafting_ : decoding_) += sign;
   const Member& member = of(r);
   growth_.add(member.growth, one);
   coming_.add(member.first, one);
@@ -75,9 +75,9 @@ void SteadyBatch::count(const Request& r, std::int64_t sign) {
   if (grows(r)) kv_.count(member.held, sign);
 }
 
-bool SteadyBatch::join(Request& r, Work work, std::int64_t tokens, engine::SimTime now) {
+bool UniformBatch::join(Request& r, Work work, std::int64_t tokens, engine::SimTime now) {
   if (!possible(work)) return false;
-  KVSIM_ALWAYS(r.steady.batch_ == nullptr && !under_way_, "a request joins a batch twice, or during a step");
+  KVSIM_ALWAYS(r.uniform_place.batch_ == nullptr && !under_way_, "a request joins a batch twice, or during a step");
   KVSIM_ALWAYS(tokens > 0, "a request joins a batch that has nothing to do there");
   Member member;
   const std::optional<StepParts::Growth> growth = parts_.growth(r, work);
@@ -101,26 +101,26 @@ bool SteadyBatch::join(Request& r, Work work, std::int64_t tokens, engine::SimTi
   return true;
 }
 
-void SteadyBatch::enter(Request& r, Work work, const Member& member) {
+void UniformBatch::enter(Request& r, Work work, const Member& member) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(members_.size()));
     members_.emplace_back();
   }
-  r.steady.batch_ = this;
-  r.steady.drafts_ = work == Work::draft;
-  r.steady.member_ = free_.back();
+  r.uniform_place.batch_ = this;
+  r.uniform_place.drafts_ = work == Work::draft;
+  r.uniform_place.member_ = free_.back();
   free_.pop_back();
   of(r) = member;
-  of(r).longest = longest_.push(-static_cast<std::int64_t>(member.first.pairs * kParts), r.steady.member_);
+  of(r).longest = longest_.push(-static_cast<std::int64_t>(member.first.pairs * kParts), r.uniform_place.member_);
   find_first();
 }
 
-void SteadyBatch::find_first() {
+void UniformBatch::find_first() {
   next_due_ = due_.empty() ? kNever : due_.top_key();
   if (!longest_.empty()) longest_pairs_ = members_[longest_.top()].first.pairs;
 }
 
-void SteadyBatch::leave(Request& r) {
+void UniformBatch::leave(Request& r) {
   if (!has(r)) return;
   update(r);
   due_.cancel(of(r).due);
@@ -129,22 +129,22 @@ void SteadyBatch::leave(Request& r) {
 }
 
 /// It is up to date, and nothing is due of it any more.
-void SteadyBatch::forget(Request& r) {
+void UniformBatch::forget(Request& r) {
   count(r, -1);
   longest_.cancel(of(r).longest);
-  free_.push_back(r.steady.member_);
-  r.steady.batch_ = nullptr;
+  free_.push_back(r.uniform_place.member_);
+  r.uniform_place.batch_ = nullptr;
   if (size() > 0) return;
   gaps_.clear();
 }
 
-void SteadyBatch::update(Request& r) {
+void UniformBatch::update(Request& r) {
   if (!has(r)) return;
   if (grows(r)) r.kv.attribute(held(r));
   Member& member = of(r);
   const std::int64_t steps = steps_ - member.since;
   if (steps == 0) return;
-  if (r.steady.drafts_) {
+  if (r.uniform_place.drafts_) {
     r.round.drafted += steps;
   } else {
     r.generated += steps;
@@ -156,12 +156,12 @@ void SteadyBatch::update(Request& r) {
   member.since = steps_;
 }
 
-std::int64_t SteadyBatch::held(const Request& r) const {
+std::int64_t UniformBatch::held(const Request& r) const {
   if (!has(r) || !grows(r)) return r.kv.held();
   return kv_.bytes(of(r).held, steps_ + (under_way_ ? 1 : 0));
 }
 
-void SteadyBatch::begin_step(models::StepWork& work) {
+void UniformBatch::begin_step(models::StepWork& work) {
   drafts_ = drafting_;
   if (size() == 0) return;
   if (memory_ && decoding_ > 0) memory_->grow(growth());
@@ -175,7 +175,7 @@ void SteadyBatch::begin_step(models::StepWork& work) {
   work.decode.longest_kv = std::max(work.decode.longest_kv, longest_pairs_ + static_cast<double>(steps_));
 }
 
-void SteadyBatch::end_step(engine::SimTime now) {
+void UniformBatch::end_step(engine::SimTime now) {
   if (!under_way_) return;
   under_way_ = false;
   steps_ += 1;
@@ -185,44 +185,44 @@ void SteadyBatch::end_step(engine::SimTime now) {
   if (decoding_ > 0) gaps_.add(steps_, length);
 }
 
-void SteadyBatch::end_step(engine::SimTime now, std::vector<Request*>& over) {
+void UniformBatch::end_step(engine::SimTime now, std::vector<Request*>& over) {
   end_step(now, over, [](const Request&) { return std::int64_t{0}; });
 }
 
-void Stretch::begin(const ForwardPass& pass, bool alone) {
-  under_way_ = alone && enabled_ && steady_.size() > 0 && pass.entries.empty() &&
-               pass.work.tokens() == static_cast<double>(steady_.size()) && pass.work.extra_gpu_s == 0;
+void FastForward::begin(const ForwardPass& pass, bool alone) {
+  under_way_ = alone && enabled_ && uniform_.size() > 0 && pass.entries.empty() &&
+               pass.work.tokens() == static_cast<double>(uniform_.size()) && pass.work.extra_gpu_s == 0;
   if (under_way_) by_tokens_ = step_times_.of(pass.work);
 }
 
-void Stretch::run(ForwardPass& pass) {
+void FastForward::run(ForwardPass& pass) {
   const engine::SimTime free_before = simulator_.free_before();
   for (;; next(pass)) {
     pass.time = step_times_.time(pass.work, by_tokens_);
     machine::Step step = pass.step(step_times_);
     step.computing = gpus_.computing(step);
-    if (simulator_.now() + step.computing >= free_before || steady_.ends_with_step()) return;
+    if (simulator_.now() + step.computing >= free_before || uniform_.ends_with_step()) return;
     gpus_.pass(step, step.computing);
     passed_ = true;
   }
 }
 
-bool Stretch::end_step(ForwardPass& pass) {
+bool FastForward::end_step(ForwardPass& pass) {
   passed_ = false;
-  const bool as_begun = pass.work.tokens() == static_cast<double>(steady_.size());  // nobody has left
-  under_way_ = under_way_ && as_begun && !gpus_.woken() && !steady_.ends_with_step();
+  const bool as_begun = pass.work.tokens() == static_cast<double>(uniform_.size());  // nobody has left
+  under_way_ = under_way_ && as_begun && !gpus_.woken() && !uniform_.ends_with_step();
   if (under_way_) next(pass);
   return under_way_;
 }
 
 /// A step has ended with which nobody finishes, and the next one begins.
-void Stretch::next(ForwardPass& pass) {
-  owner_.on_steady_step_ended();
-  steady_.end_step(simulator_.now());
+void FastForward::next(ForwardPass& pass) {
+  listener_.on_steady_step_ended();
+  uniform_.end_step(simulator_.now());
   pass.work.decode = {};
   pass.work.logit_tokens = 0;
-  steady_.begin_step(pass.work);
-  owner_.on_steady_step_begins();
+  uniform_.begin_step(pass.work);
+  listener_.on_steady_step_begins();
 }
 
 }  // namespace kvsim::serving

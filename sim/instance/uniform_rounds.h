@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/instance/roster.h"
+#include "sim/instance/request_queues.h"
 #include "sim/instance/rounds.h"
 #include "sim/instance/scheduling.h"
-#include "sim/instance/steady_batch.h"
+#include "sim/instance/uniform_batch.h"
 #include "sim/serving/instance_environment.h"
 #include "sim/serving/request.h"
 #include "sim/serving/step_parts.h"
@@ -16,22 +16,22 @@
 namespace kvsim::serving {
 
 /// Whether all rounds of an instance under the configured policy are such.
-[[nodiscard]] inline bool rounds_in_step(const DecodePolicy& decode, const SteadyBatch& steady) {
-  return decode.verifies && !decode.as_found() && steady.possible(Work::draft);
+[[nodiscard]] inline bool rounds_in_step(const DecodePolicy& decode, const UniformBatch& uniform) {
+  return decode.verifies && !decode.as_found() && uniform.possible(Work::draft);
 }
 
-class SteadyRounds {
+class UniformRounds {
  public:
   /// All of it outlives this.
-  SteadyRounds(const InstanceEnvironment& environment, const Roster& roster, SteadyBatch& steady,
-               Scheduling& scheduling, const Rounds& rounds, const StepParts& parts, bool verified_here)
+  UniformRounds(const InstanceEnvironment& environment, const RequestQueues& queues, UniformBatch& uniform,
+                Scheduling& scheduling, const Rounds& rounds, const StepParts& parts, bool verified_here)
       : env_(environment),
-        roster_(roster),
-        steady_(steady),
+        queues_(queues),
+        uniform_(uniform),
         scheduling_(scheduling),
         rounds_(rounds),
         parts_(parts),
-        possible_(verified_here && rounds_in_step(environment.decode, steady)) {}
+        possible_(verified_here && rounds_in_step(environment.decode, uniform)) {}
 
   [[nodiscard]] bool possible() const { return possible_; }
 
@@ -49,8 +49,8 @@ class SteadyRounds {
   void count_stalled(std::int64_t requests, std::int64_t late);
 
   const InstanceEnvironment& env_;
-  const Roster& roster_;
-  SteadyBatch& steady_;
+  const RequestQueues& queues_;
+  UniformBatch& uniform_;
   Scheduling& scheduling_;
   const Rounds& rounds_;
   const StepParts& parts_;

@@ -1,4 +1,4 @@
-#include "planner/prefetch/step_outlook.h"
+#include "planner/prefetch/step_estimate.h"
 
 #include <algorithm>
 #include <array>
@@ -91,7 +91,7 @@ models::StepTimer step_timer(const serving::ServingConfig& config) {
   return serving::step_timer(config, group, group.parallel.tensor);
 }
 
-StepOutlook outlook(const serving::ServingConfig& config, const LikeRequests& requests) {
+StepEstimate estimate(const serving::ServingConfig& config, const LikeRequests& requests) {
   const serving::DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
   const serving::KvGeometry geometry = serving::configured_geometry(config, config.cluster.uniform());
   const models::StepTimer timer = step_timer(config);
@@ -114,7 +114,7 @@ StepOutlook outlook(const serving::ServingConfig& config, const LikeRequests& re
   work.extra_gpu_s += fetching.quantising_s();
   const models::StepTime time = timer.time(work);
 
-  StepOutlook o;
+  StepEstimate o;
   o.requests = requests;
   o.pipeline = fetching.pipeline();
   o.within_domain = time.within_domain;

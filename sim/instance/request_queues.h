@@ -10,7 +10,7 @@
 
 namespace kvsim::serving {
 
-class Roster {
+class RequestQueues {
  public:
   // Waiting, the next one first.
   void arrive(Request& r);

@@ -1,4 +1,4 @@
-#include "sim/pools/outlook.h"
+#include "sim/pools/cost_estimator.h"
 
 #include <algorithm>
 #include <cmath>
@@ -35,7 +35,7 @@ void NodeBounds::take_better(const NodeBounds& other) {
   backlog_until_s = std::min(backlog_until_s, other.backlog_until_s);
 }
 
-Outlook::Outlook(const OutlookParts& parts)
+CostEstimator::CostEstimator(const CostEstimatorParts& parts)
     : parts_(parts),
       bounds_{engine::BoundTree<NodeBounds>(parts.nodes.local.size()),
               engine::BoundTree<NodeBounds>(parts.nodes.remote.size())},
@@ -47,7 +47,7 @@ Outlook::Outlook(const OutlookParts& parts)
   });
 }
 
-NodeBounds Outlook::bounds_of(const Site& node) const {
+NodeBounds CostEstimator::bounds_of(const Site& node) const {
   const std::int64_t available = node.memory().available();
   NodeBounds bounds;
   bounds.available = available;
@@ -63,7 +63,7 @@ NodeBounds Outlook::bounds_of(const Site& node) const {
   return bounds;
 }
 
-void Outlook::renew_bounds() const {
+void CostEstimator::renew_bounds() const {
   for (Site* node : parts_.changed) {
     node->looked_at();
     bounds_.at(static_cast<std::size_t>(node->pool())).set(node->index(), bounds_of(*node));
@@ -81,14 +81,14 @@ double NodeBounds::least_backlog_s(double now_s) const {
   return std::max(0.0, backlog_until_s - now_s - kRounding_s);
 }
 
-double Outlook::seen_backlog_s(Site& node) const {
+double CostEstimator::seen_backlog_s(Site& node) const {
   const double s = backlog_s(node);
   const auto& bounds = bounds_.at(static_cast<std::size_t>(node.pool())).of(node.index());
   if (s > bounds.least_backlog_s(now().seconds()) + 2 * kRounding_s) node.touch();
   return s;
 }
 
-bool Outlook::could_ever_run(const PoolRequest& r, Path path) const {
+bool CostEstimator::could_ever_run(const PoolRequest& r, Path path) const {
   const PathTraits& t = models::traits(path);
   const auto fits = [&](const Site& site) {
     const std::int64_t ranks = group_of(parts_.config.cluster, site.pool()).parallel.attention_data;
@@ -97,7 +97,7 @@ bool Outlook::could_ever_run(const PoolRequest& r, Path path) const {
   return (!t.on_local || fits(parts_.nodes.local.front())) && (!t.on_remote || fits(parts_.nodes.remote.front()));
 }
 
-std::optional<Assignment> Outlook::room(const PoolRequest& r, Path path) const {
+std::optional<Assignment> CostEstimator::room(const PoolRequest& r, Path path) const {
   if (!could_ever_run(r, path)) return std::nullopt;
   const PathTraits& t = models::traits(path);
   if (t.on_local && holds_for_good(r, path)) (void)expects_stateless(r);  // dispatchers remember what they answered
@@ -107,7 +107,7 @@ std::optional<Assignment> Outlook::room(const PoolRequest& r, Path path) const {
   return assignment;
 }
 
-void Outlook::look_anew() {
+void CostEstimator::look_anew() {
   found_.local.clear();
   found_.remote.clear();
   found_.expects_stateless.reset();
@@ -133,11 +133,11 @@ bool is_stateless(Path path) {
 }  // namespace
 
 /// A stateless request holds memory for good only while what is not stored of its prompt is prefilled.
-bool Outlook::holds_for_good(const PoolRequest& r, Path path) const {
+bool CostEstimator::holds_for_good(const PoolRequest& r, Path path) const {
   return !is_stateless(path) || parts_.stored.tokens(r) < r.request->prompt;
 }
 
-Site* Outlook::local_room(const PoolRequest& r, Path path) const {
+Site* CostEstimator::local_room(const PoolRequest& r, Path path) const {
   const auto hits = static_cast<std::int64_t>(parts_.stored.blocks(r));
   const std::int64_t own = parts_.memory.local_private(r, path, hits);
   return find_once(found_.local, is_stateless(path), own, [&] { return best_local(r, path, own); });
@@ -145,7 +145,7 @@ Site* Outlook::local_room(const PoolRequest& r, Path path) const {
 
 /// Of the nodes with room, the one whose link is free first, then the one with most memory. Stateless requests go where
 /// the fewest are.
-Site* Outlook::best_local(const PoolRequest& r, Path path, std::int64_t own) const {
+Site* CostEstimator::best_local(const PoolRequest& r, Path path, std::int64_t own) const {
   const bool stateless = is_stateless(path), holds = holds_for_good(r, path);
   const bool keeps_room = holds && expects_stateless(r);
   const std::int64_t reload = parts_.memory.largest_reload(r);
@@ -168,14 +168,14 @@ Site* Outlook::best_local(const PoolRequest& r, Path path, std::int64_t own) con
   return best ? &parts_.nodes.local[*best] : nullptr;
 }
 
-Site* Outlook::remote_room(const PoolRequest& r, Path path) const {
+Site* CostEstimator::remote_room(const PoolRequest& r, Path path) const {
   const auto hits = static_cast<std::int64_t>(parts_.stored.blocks(r));
   const std::int64_t own = parts_.memory.remote_private(r, path, hits);
   const bool compressed = parts_.memory.remote_form(path) == memory::KvForm::compressed;
   return find_once(found_.remote, compressed, own, [&] { return best_remote(r, path, own); });
 }
 
-Site* Outlook::best_remote(const PoolRequest& r, Path path, std::int64_t own) const {
+Site* CostEstimator::best_remote(const PoolRequest& r, Path path, std::int64_t own) const {
   const memory::KvForm form = parts_.memory.remote_form(path);
   const std::span<const std::uint64_t> chain(r.blocks->data(), parts_.stored.blocks(r));
   const std::int64_t block = parts_.memory.block_bytes(Pool::remote, form);
@@ -197,7 +197,7 @@ Site* Outlook::best_remote(const PoolRequest& r, Path path, std::int64_t own) co
   return best ? &parts_.nodes.remote[*best] : nullptr;
 }
 
-bool Outlook::room_for_good(const PoolRequest& r, const Site& node, std::int64_t own, bool keeps_room) const {
+bool CostEstimator::room_for_good(const PoolRequest& r, const Site& node, std::int64_t own, bool keeps_room) const {
   if (node.requests() >= parts_.config.schedule.max_requests) return false;
   if (parts_.reloads.starved(node) && !parts_.reloads.taking_turns())
     return false;  // what falls free is for the reload that waits
@@ -212,14 +212,14 @@ bool Outlook::room_for_good(const PoolRequest& r, const Site& node, std::int64_t
 
 /// Where stateless requests may come, room for one reload is kept, or they never could. Where they may and need not,
 /// they come when the remote pool's links are what everybody waits for: drafting saves nothing else.
-bool Outlook::expects_stateless(const PoolRequest& r) const {
+bool CostEstimator::expects_stateless(const PoolRequest& r) const {
   if (!may_be_stateless_) return false;
   if (weighted_) return true;
   if (!found_.expects_stateless) found_.expects_stateless = look_for_stateless(r);
   return *found_.expects_stateless;
 }
 
-bool Outlook::look_for_stateless(const PoolRequest& r) const {
+bool CostEstimator::look_for_stateless(const PoolRequest& r) const {
   // Nothing else for the remote pool to do.
   if (std::find(parts_.paths.begin(), parts_.paths.end(), Path::B2) == parts_.paths.end()) return true;
   const double now_s = now().seconds();
@@ -232,7 +232,7 @@ bool Outlook::look_for_stateless(const PoolRequest& r) const {
   return !free && parts_.dispatcher.wants_reload_room(r, *this);
 }
 
-Site* Outlook::local_for_reloads() const {
+Site* CostEstimator::local_for_reloads() const {
   renew_bounds();
   const auto fewest =
       bounds_.front().best([](const NodeBounds& b) { return b.stateless < std::numeric_limits<std::int64_t>::max(); },
@@ -242,17 +242,17 @@ Site* Outlook::local_for_reloads() const {
 }
 
 /// Beside what is held for good, one reload must always find room, whoever's it is.
-bool Outlook::room_for_reloads(const PoolRequest& r, const Site& node) const {
+bool CostEstimator::room_for_reloads(const PoolRequest& r, const Site& node) const {
   const std::int64_t held = node.memory().gpu().reserved() - parts_.reloads.bytes(node);
   return held + std::max(parts_.reloads.largest(node), parts_.memory.largest_reload(r)) <=
          node.memory().gpu().capacity();
 }
 
-double Outlook::backlog_s(const Site& node) const {
+double CostEstimator::backlog_s(const Site& node) const {
   return parts_.network.backlog_s(node.pool(), node.index());
 }
 
-double Outlook::first_load_s(const PoolRequest& r, const Assignment& assignment) const {
+double CostEstimator::first_load_s(const PoolRequest& r, const Assignment& assignment) const {
   const std::int64_t tokens = parts_.stored.tokens(r);
   if (assignment.remote == nullptr) {
     return parts_.network.read_s(Pool::local, assignment.local->index(),
@@ -262,22 +262,22 @@ double Outlook::first_load_s(const PoolRequest& r, const Assignment& assignment)
   return parts_.network.read_s(Pool::remote, assignment.remote->index(), bytes);
 }
 
-double Outlook::reload_s(const PoolRequest& r, const Site& local) const {
+double CostEstimator::reload_s(const PoolRequest& r, const Site& local) const {
   return parts_.reloads.length_s(r, local);
 }
 
-double Outlook::reload_bytes(const PoolRequest& r) const {
+double CostEstimator::reload_bytes(const PoolRequest& r) const {
   return static_cast<double>(parts_.memory.largest_reload(r));
 }
 
-double Outlook::reload_room(const Site& node) const {
+double CostEstimator::reload_room(const Site& node) const {
   return static_cast<double>(node.memory().gpu().capacity() - node.memory().gpu().reserved() +
                              parts_.reloads.bytes(node));
 }
 
 /// As things are now: links serve what is queued first, iterations stay as long as they are, and stateless requests of
 /// a local node share its link evenly. What must be prefilled takes its iterations.
-double Outlook::expected_s(const PoolRequest& r, const Assignment& p) const {
+double CostEstimator::expected_s(const PoolRequest& r, const Assignment& p) const {
   const serving::Request& q = *r.request;
   const auto output = static_cast<double>(q.output);
   const double chunks = std::ceil(static_cast<double>(q.prefill.target - parts_.stored.tokens(r)) /
@@ -297,18 +297,18 @@ double Outlook::expected_s(const PoolRequest& r, const Assignment& p) const {
   return backlog_s(*p.remote) + first_load_s(r, p) + chunks * p.local->gpus().iteration_s() + drafting_s;
 }
 
-double Outlook::reload_load(const PoolRequest& r, const Assignment& p) const {
+double CostEstimator::reload_load(const PoolRequest& r, const Assignment& p) const {
   if (parts_.reloads.drafting(*p.local) == 0) return 0;  // somebody must be the first, whatever the link
   const double cycle_s = drafting_s(*p.remote) + p.local->gpus().iteration_s() + messages_s();
   return static_cast<double>(parts_.reloads.drafting(*p.local) + 1) * reload_s(r, *p.local) / cycle_s;
 }
 
-double Outlook::expected_rounds(const PoolRequest& r, Path path) const {
+double CostEstimator::expected_rounds(const PoolRequest& r, Path path) const {
   if (!models::traits(path).drafts) return 0;
   return std::ceil(static_cast<double>(r.request->output) / parts_.lengths.usual_tokens());
 }
 
-double Outlook::late_reloads_s(const PoolRequest& r, const Site& local) const {
+double CostEstimator::late_reloads_s(const PoolRequest& r, const Site& local) const {
   return static_cast<double>(parts_.reloads.late(local)) * reload_s(r, local);
 }
 

@@ -37,7 +37,7 @@ struct Sites {
 };
 
 /// What it is made of; all of it outlives it.
-struct OutlookParts {
+struct CostEstimatorParts {
   const engine::Simulator& simulator;
   const serving::ServingConfig& config;
   const serving::PoolsConfig& pools;
@@ -63,15 +63,15 @@ struct NodeBounds {
   double backlog_until_s = std::numeric_limits<double>::infinity();   ///< StorageNetwork::backlog_until_s()
 
   static NodeBounds worst() { return {}; }
-  /// At `now_s`, no more than Outlook::backlog_s() of any node with these bounds.
+  /// At `now_s`, no more than CostEstimator::backlog_s() of any node with these bounds.
   [[nodiscard]] double least_backlog_s(double now_s) const;
   void take_better(const NodeBounds& other);
   bool operator==(const NodeBounds&) const = default;
 };
 
-class Outlook final : public PoolsView {
+class CostEstimator final : public PoolsView {
  public:
-  explicit Outlook(const OutlookParts& parts);
+  explicit CostEstimator(const CostEstimatorParts& parts);
 
   /// Whether it fits into empty nodes.
   [[nodiscard]] bool could_ever_run(const PoolRequest& r, models::Path path) const;
@@ -127,7 +127,7 @@ class Outlook final : public PoolsView {
   /// Of a round: its drafts, and the verdict on them.
   [[nodiscard]] double messages_s() const { return 2 * parts_.pools.message_latency_s; }
 
-  OutlookParts parts_;
+  CostEstimatorParts parts_;
   mutable std::array<engine::BoundTree<NodeBounds>, 2> bounds_;  // by pool; of all nodes, as they are or better
   mutable Found found_;                                          // since look_anew()
   bool weighted_;

@@ -61,18 +61,18 @@ class GrowingKv {
   std::vector<std::int64_t> by_first_;  // requests, by what they would have held, less one unit and whole blocks
 };
 
-class SteadyBatch {
+class UniformBatch {
  public:
   /// All of it outlives this. `memory`: what those who decode hold grows with their tokens; null: they have all that
   /// they will ever need, like those who draft. A timeline shows every request by itself: with `traced`, nobody joins.
-  SteadyBatch(const StepParts& parts, const KvGeometry& geometry, KvHoldings* memory, bool traced);
+  UniformBatch(const StepParts& parts, const KvGeometry& geometry, KvHoldings* memory, bool traced);
 
   /// Whether requests can join at all that do this; only of such does a step read a whole token more each time.
   [[nodiscard]] bool possible(Work work) const;
   [[nodiscard]] std::int64_t size() const { return decoding_ + drafting_; }
   [[nodiscard]] std::int64_t decoding() const { return decoding_; }
-  [[nodiscard]] bool has(const Request& r) const { return r.steady.batch_ == this; }
-  [[nodiscard]] bool decodes(const Request& r) const { return has(r) && !r.steady.drafts_; }
+  [[nodiscard]] bool has(const Request& r) const { return r.uniform_place.batch_ == this; }
+  [[nodiscard]] bool decodes(const Request& r) const { return has(r) && !r.uniform_place.drafts_; }
 
   /// Between two steps. A request that decodes joins when it has emitted a token now, at the end of a step of all
   /// members; one that drafts at any time. It is over after so many more `tokens`, at least one. False and no change
@@ -154,10 +154,10 @@ class SteadyBatch {
     std::int64_t held = 0;      // likewise: GrowingKv::first()
   };
 
-  [[nodiscard]] Member& of(const Request& r) { return members_[r.steady.member_]; }
-  [[nodiscard]] const Member& of(const Request& r) const { return members_[r.steady.member_]; }
+  [[nodiscard]] Member& of(const Request& r) { return members_[r.uniform_place.member_]; }
+  [[nodiscard]] const Member& of(const Request& r) const { return members_[r.uniform_place.member_]; }
   void enter(Request& r, Work work, const Member& member);
-  [[nodiscard]] bool grows(const Request& r) const { return memory_ != nullptr && !r.steady.drafts_; }
+  [[nodiscard]] bool grows(const Request& r) const { return memory_ != nullptr && !r.uniform_place.drafts_; }
   void find_first();
   void count(const Request& r, std::int64_t sign);
   void forget(Request& r);
@@ -185,7 +185,7 @@ class SteadyBatch {
 };
 
 template <class Further>
-void SteadyBatch::end_step(engine::SimTime now, std::vector<Request*>& over, Further&& further) {
+void UniformBatch::end_step(engine::SimTime now, std::vector<Request*>& over, Further&& further) {
   end_step(now);
   const auto before = static_cast<std::ptrdiff_t>(over.size());
   if (next_due_ != steps_) return;
@@ -204,33 +204,33 @@ void SteadyBatch::end_step(engine::SimTime now, std::vector<Request*>& over, Fur
             [](const Request* a, const Request* b) { return a->admission < b->admission; });
 }
 
-// Steps of a steady batch that follow each other while nothing happens to its group of GPUs: nobody comes, is admitted
+// Steps of a uniform batch that follow each other while nothing happens to its group of GPUs: nobody comes, is admitted
 // or finishes, and memory suffices. Of such a step only its length, and what is measured of it, has to be worked out;
 // and as far as nothing happens anywhere, many of them are one event.
 
 /// Measures the steps of a stretch.
-class StretchOwner {
+class FastForwardListener {
  public:
-  virtual ~StretchOwner() = default;
+  virtual ~FastForwardListener() = default;
   /// A step has ended; the members have not been told yet.
   virtual void on_steady_step_ended() = 0;
   /// The next one begins.
   virtual void on_steady_step_begins() {}
 };
 
-class Stretch {
+class FastForward {
  public:
   /// All of it outlives this. Not `enabled`: every step is an event.
-  Stretch(engine::Simulator& simulator, models::StepTimes& step_times, bool enabled, machine::GpuGroup& gpus,
-          SteadyBatch& steady, StretchOwner& owner)
+  FastForward(engine::Simulator& simulator, models::StepTimes& step_times, bool enabled, machine::GpuGroup& gpus,
+              UniformBatch& uniform, FastForwardListener& listener)
       : simulator_(simulator),
         step_times_(step_times),
         enabled_(enabled),
         gpus_(gpus),
-        steady_(steady),
-        owner_(owner) {}
+        uniform_(uniform),
+        listener_(listener) {}
 
-  /// The step that begins, as it was put together. `alone`: beside the steady batch there is no other work, and none
+  /// The step that begins, as it was put together. `alone`: beside the uniform batch there is no other work, and none
   /// will come up but by an event.
   void begin(const ForwardPass& pass, bool alone);
   /// The time of any step.
@@ -254,8 +254,8 @@ class Stretch {
   models::StepTimes& step_times_;
   bool enabled_;
   machine::GpuGroup& gpus_;
-  SteadyBatch& steady_;
-  StretchOwner& owner_;
+  UniformBatch& uniform_;
+  FastForwardListener& listener_;
   bool under_way_ = false, passed_ = false;
   models::TokenTime by_tokens_;  // of its steps
 };

@@ -1,4 +1,4 @@
-#include "sim/instance/roster.h"
+#include "sim/instance/request_queues.h"
 
 #include <algorithm>
 
@@ -18,24 +18,24 @@ void take_out(std::vector<Request*>& list, const Request& r) {
 
 }  // namespace
 
-void Roster::arrive(Request& r) {
+void RequestQueues::arrive(Request& r) {
   r.phase = Phase::queued;
   queue_.push_back(&r);
 }
 
-void Roster::admit_next() {
+void RequestQueues::admit_next() {
   Request& r = next();
   queue_.pop_front();
   r.admission = ++admissions_;
   resident_ += r.full_kv.resident ? 1 : 0;
 }
 
-std::vector<Request*>& Roster::list_of(Phase phase) {
+std::vector<Request*>& RequestQueues::list_of(Phase phase) {
   if (phase == Phase::decoding) return decoding_;
   return phase == Phase::prefilling ? prefilling_ : loading_;
 }
 
-void Roster::move(Request& r, Phase phase) {
+void RequestQueues::move(Request& r, Phase phase) {
   ++changes_;
   if (r.phase != Phase::queued) take_out(list_of(r.phase), r);
   r.phase = phase;
@@ -43,30 +43,30 @@ void Roster::move(Request& r, Phase phase) {
   list.insert(place(list, r), &r);
 }
 
-void Roster::join(Request& r, Phase phase) {
+void RequestQueues::join(Request& r, Phase phase) {
   ++changes_;
   r.admission = ++admissions_;
   r.phase = phase;
   list_of(phase).push_back(&r);
 }
 
-void Roster::part(const Request& r) {
+void RequestQueues::part(const Request& r) {
   ++changes_;
   for (auto* list : {&decoding_, &prefilling_, &loading_}) take_out(*list, r);
 }
 
-void Roster::push_out(Request& r) {
+void RequestQueues::push_out(Request& r) {
   leave(r);
   r.phase = Phase::queued;
   queue_.push_front(&r);
 }
 
-void Roster::leave(const Request& r) {
+void RequestQueues::leave(const Request& r) {
   part(r);
   resident_ -= r.full_kv.resident ? 1 : 0;
 }
 
-Request& Roster::newest() const {
+Request& RequestQueues::newest() const {
   Request* newest = nullptr;
   for (const auto* list : {&decoding_, &prefilling_, &loading_}) {
     if (!list->empty() && (!newest || list->back()->admission > newest->admission)) newest = list->back();
