@@ -28,7 +28,7 @@ struct Assignment {
   Site* remote = nullptr;
 };
 
-/// What a dispatcher may know.
+/// View of the pools that a dispatcher has.
 class PoolsView {
  public:
   virtual ~PoolsView() = default;
