@@ -117,7 +117,7 @@ void PromptCache::preload(const models::SharedChunkSpec& chunks) {
   }
 }
 
-/// What was quantised is brought whole beside what was loaded, up to the request's last round.
+/// Quantised KV is loaded whole beside the KV that was loaded before, up to the request's last round.
 std::string PromptCache::refusal(const Request& r, const models::RequestSpec&, std::int64_t kv_bytes) const {
   const auto quantises = [](const models::StorageOption& option) { return option.element_ratio < 1; };
   if (!verified_ || std::none_of(pool_.all().begin(), pool_.all().end(), quantises)) return {};

@@ -16,7 +16,7 @@ namespace kvsim::cache {
 
 class Loads {
  public:
-  /// What comes from one tier together.
+  /// Objects that come from one tier together.
   struct Batch {
     TierIndex tier = kNoTier;
     std::size_t replica = 0;

@@ -87,7 +87,7 @@ void Stores::move(const Change& change) {
   moves_.start(std::move(m));
 }
 
-/// Of an object whose bytes have not set out yet: it goes elsewhere at once.
+/// Sends an object whose bytes have not set out yet elsewhere at once.
 bool Stores::reassign(const Change& change) {
   const ObjectId id = change.object;
   const ObjectId there = change.tier == kNoTier ? id : objects_.name_at(id, change.tier);

@@ -87,8 +87,8 @@ class TieredStore {
              std::uint64_t owner) {
     stores_.store(replica, computed, before, owner);
   }
-  /// The same for one whose stored copy is to be another one, by a new profile: it gives way, unless somebody reads or
-  /// moves it.
+  /// Stores an object whose stored copy a new profile replaces. The old copy gives way, unless something reads or moves
+  /// it.
   void store_again(std::size_t replica, ObjectId computed);
   /// The KV leaves the GPU: what still waits is stored now, or waits in a bounce buffer.
   void withdraw(std::uint64_t owner) { stores_.withdraw(owner); }
