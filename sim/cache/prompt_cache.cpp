@@ -177,8 +177,8 @@ StoredPrefix PromptCache::find(const Request& r) const {
     kl += share * option.step_kl;
   }
   if (prefix.tokens == 0) return prefix;
-  // The score of a context is that of requests that go on from it. Of blocks and chunks it is the mean over the prompt:
-  // what is computed is whole.
+  // The score of a context is that of requests that go on from it. For blocks and chunks it is the mean over the
+  // prompt, whose computed parts are whole.
   const bool whole_prompt = granularity_ != models::Granularity::contexts;
   const auto of = static_cast<double>(whole_prompt ? r.prompt : prefix.tokens);
   prefix.quality = (quality + (of - static_cast<double>(prefix.tokens))) / of;

@@ -40,8 +40,8 @@ class Rounds {
   std::int64_t verified(Request& r);
 
   // A step.
-  /// What the auxiliary drafter proposes for a request's coming step: no more than the step, which has room for
-  /// `budget` tokens, the round and the request have room for beside the step's own token.
+  /// Proposals of the auxiliary drafter for a request's coming step. They fit into the step, which has room for
+  /// `budget` tokens, the round and the request, beside the step's own token.
   [[nodiscard]] std::int64_t proposals(const Request& r, std::int64_t budget) const;
   /// The step, with so many verifications, will take so long.
   void timed(const models::StepWork& work, const models::StepTime& time, std::int64_t verifications);

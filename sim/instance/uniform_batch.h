@@ -204,8 +204,8 @@ void UniformBatch::end_step(engine::SimTime now, std::vector<Request*>& over, Fu
             [](const Request* a, const Request* b) { return a->admission < b->admission; });
 }
 
-// Steps of a uniform batch that follow each other while nothing happens to its group of GPUs: nobody comes, is admitted
-// or finishes, and memory suffices. Of such a step only its length, and what is measured of it, has to be worked out;
+// Steps of a uniform batch that follow each other while nothing happens to its group of GPUs: no request comes, is
+// admitted or finishes, and memory suffices. Only the length and the measurements of such a step have to be worked out;
 // and as far as nothing happens anywhere, many of them are one event.
 
 /// Measures the steps of a stretch.

@@ -276,7 +276,7 @@ double CostEstimator::reload_room(const Site& node) const {
 }
 
 /// As things are now: links serve what is queued first, iterations stay as long as they are, and stateless requests of
-/// a local node share its link evenly. What must be prefilled takes its iterations.
+/// a local node share its link evenly. Tokens to be prefilled take their iterations.
 double CostEstimator::expected_s(const PoolRequest& r, const Assignment& p) const {
   const serving::Request& q = *r.request;
   const auto output = static_cast<double>(q.output);

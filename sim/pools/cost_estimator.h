@@ -76,7 +76,7 @@ class CostEstimator final : public PoolsView {
   /// Whether it fits into empty nodes.
   [[nodiscard]] bool could_ever_run(const PoolRequest& r, models::Path path) const;
 
-  /// A request may be assigned next. What is found for it holds until the next call: nothing happens meanwhile.
+  /// A request may be assigned next. Results for it hold until the next call: nothing happens meanwhile.
   void look_anew();
 
   [[nodiscard]] engine::SimTime now() const override { return parts_.simulator.now(); }

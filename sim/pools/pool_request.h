@@ -103,8 +103,8 @@ class RequestMemory {
                 const serving::KvGeometry& local, const serving::KvGeometry& remote, std::int64_t block_tokens);
 
   [[nodiscard]] std::int64_t block_tokens() const { return block_tokens_; }
-  /// Blocks of prompts that a node has may serve several of its requests. What is streamed through it layer by layer is
-  /// each request's own.
+  /// Whether blocks of prompts that a node has may serve several of its requests. KV that is streamed through it layer
+  /// by layer is each request's own.
   [[nodiscard]] bool shares_blocks() const {
     return decode_.fetch != serving::Fetch::everything && local_.continues_anywhere(config_.model.max_context);
   }

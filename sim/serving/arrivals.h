@@ -47,7 +47,7 @@ class Arrivals {
   /// The request entered, or was refused when it entered.
   void entered(std::uint64_t id, const models::RequestSpec& spec, engine::SimTime at);
   void refused(std::uint64_t id, const models::RequestSpec& spec);
-  /// It has its last token. What follows is deferred, so that an instance is done with its step before.
+  /// It has its last token. Later events are deferred, so that an instance is done with its step before.
   void finished(const Request& r);
 
   /// Open workloads: more is to come.

@@ -174,7 +174,7 @@ enum class PrefillKind {
                  ///< storage node): loaded
   prefix_cache,  ///< what earlier requests left, on the storage node of pools or in the tiers of `placement`, is
                  ///< loaded, the rest prefilled and stored
-  // Of prompts made of chunks, each chunk's KV stored alone and put together again (sim/reuse).
+  // Prompts made of chunks, each chunk's KV stored alone and put together again (sim/reuse).
   full_reuse,  ///< as it is
   selective,   ///< with the recomputed tokens that a small model chooses
   cacheblend,  ///< with those recomputed that deviate most in the first layer

@@ -60,7 +60,7 @@ class KvGeometry {
   /// part is loaded), rounded down to blocks.
   [[nodiscard]] std::int64_t redundant_reservation(std::int64_t prompt, std::int64_t generated) const;
 
-  /// Bytes moved over a link. What is stored and the compressed KV bring a drafter's with them.
+  /// Bytes moved over a link. Stored and compressed KV include a drafter's.
   [[nodiscard]] std::int64_t full_transfer(std::int64_t tokens) const;
   [[nodiscard]] std::int64_t stored_transfer(std::int64_t tokens) const;
   [[nodiscard]] std::int64_t compressed_transfer(std::int64_t prompt, std::int64_t generated) const;

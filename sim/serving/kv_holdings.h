@@ -98,9 +98,9 @@ class KvHoldings {
   /// Frees the GPU memory of a request that is over, or preempted.
   void leave_gpu(Residence& r);
 
-  // Blocks of KV that several requests refer to are there once. One that nobody refers to stays until its room is
-  // taken, those used longest ago first, and of a request from its end.
-  /// Of its first `most` blocks, those that are there, up to the first that is not.
+  // Blocks of KV that several requests refer to are there once. A block that no request refers to stays until its room
+  // is taken, those used longest ago first, and of a request from its end.
+  /// Number of its first `most` blocks that are there, up to the first that is not.
   [[nodiscard]] std::int64_t there(const Residence& r, std::int64_t most) const;
   /// Bytes of its first `count` blocks, which are there, that others refer to: it needs no room for these.
   [[nodiscard]] std::int64_t in_use(const Residence& r, std::int64_t count) const;

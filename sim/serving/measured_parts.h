@@ -52,7 +52,7 @@ struct PoolMeasurement {
 };
 
 /// Where prompts' KV came from, in tokens, each prompt once: for the remote node where it takes one, else for the local
-/// one. What verification loads is left out.
+/// one. Loads of verifications are left out.
 struct PrefixMeasurement {
   std::int64_t loaded_tokens = 0;   ///< read from the storage node
   std::int64_t on_node_tokens = 0;  ///< already on the node: no transfer

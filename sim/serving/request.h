@@ -130,8 +130,8 @@ class AssemblyProgress {
 
 class UniformBatch;
 
-/// Whether a request takes part in the same step again and again with others; UniformBatch writes it. What it has come
-/// to is then written into it only when somebody asks: UniformBatch::update().
+/// Whether a request takes part in the same step again and again with others; UniformBatch writes it. Its state is then
+/// written into it only on request: UniformBatch::update().
 class UniformPlace {
  private:
   friend class UniformBatch;

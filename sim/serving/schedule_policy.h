@@ -37,8 +37,8 @@ class FullKvLoads {
   [[nodiscard]] virtual double first_load(const Request& r, std::int64_t bytes) const = 0;
   /// Load that an iteration of so many seconds has room for, beside so many decoding requests.
   [[nodiscard]] virtual double loads_each(double iteration_s, std::int64_t /*decoding*/) const { return iteration_s; }
-  /// Nothing of the request is final before its next verification. Nobody gains by drafts that put it off: schedules
-  /// that plan verifications place this one at the earliest iteration that has room, and the others leave it to
+  /// Nothing of the request is final before its next verification. Drafts that put it off gain nothing: schedules that
+  /// plan verifications place this one at the earliest iteration that has room, and the others leave it to
   /// SchedulePolicyEntry::loads_first_at_once. A planned one takes no memory while it waits for the link or the steps.
   [[nodiscard]] virtual bool is_first(const Request&) const { return false; }
 };
@@ -47,7 +47,7 @@ class FullKvLoads {
 struct ReplicaView {
   engine::SimTime now;
   /// Requests in Phase::decoding, in order of admission; where drafts are made elsewhere, those that are verified here.
-  /// Pointers stay valid until the request is removed. What those who are not asked about have drafted may lag behind.
+  /// Pointers stay valid until the request is removed. Drafts of requests that are not asked about may lag behind.
   std::span<const Request* const> decoding;
   /// Requests of `decoding`, in the same order, about which plan() decides.
   std::span<const Request* const> asked;
@@ -97,7 +97,7 @@ class SchedulePolicy {
   /// cross the link before it can decode. On true the policy has made its reservations.
   virtual bool admit(const Request& /*request*/, std::int64_t /*first_load_bytes*/, const ReplicaView&) { return true; }
 
-  /// Advances the policy by the iterations begun since the last call, or passed while idle; called before anything else.
+  /// Advances the policy by the iterations begun since the last call, or passed while idle; called before all else.
   virtual void pass(std::int64_t /*iterations*/) {}
 
   /// Decides the coming iteration. Asked where view.asked is not empty or, unless it decides_together(), nobody drafts

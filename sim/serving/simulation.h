@@ -111,7 +111,7 @@ class ServingSystem {
   /// Throws engine::InvariantViolation where a conservation law of memory or requests broke.
   virtual void check_conservation() const = 0;
 
-  /// The load now. What it notes for the next call is of no meaning to anything else.
+  /// The load now. Notes that it takes for the next call matter to nothing else.
   [[nodiscard]] virtual LoadSample load() = 0;
   /// Bytes of GPU memory for KV, over all machines.
   [[nodiscard]] virtual std::int64_t kv_capacity() const = 0;

@@ -16,8 +16,8 @@
 
 namespace kvsim::transport {
 
-/// Owned by the run loop, so that it is measured, checked and sampled in one place.
-/// What lies between a group of GPUs and the host memory beside it, each way.
+/// Way between a group of GPUs and the host memory beside it, in each direction. The run loop owns the fabric, so that
+/// it is measured, checked and sampled in one place.
 struct HostWay {
   double to_gpu_bytes_per_s = 0;
   double from_gpu_bytes_per_s = 0;

@@ -74,7 +74,7 @@ struct Move {
   std::uint64_t owner = 0;
 };
 
-/// Moves under way. What moves is held; its old copy can be read until it is over.
+/// Moves under way. A moving object is held; its old copy can be read until it is over.
 class Moves {
  public:
   /// All of it outlives the moves. `over` runs at the end of each: somewhere there may be room that was not there.

@@ -17,8 +17,8 @@
 
 namespace kvsim::cache {
 
-/// The bytes that a tier holds. What belongs to it never exceeds its capacity. What leaves it does so beside that where
-/// there is room; the rest is in a bounce buffer (see TieredStore).
+/// The bytes that a tier holds. Objects that belong to it never exceed its capacity. Objects that leave it take room
+/// beside that where there is some; the rest is in a bounce buffer (see TieredStore).
 class TierRoom {
  public:
   explicit TierRoom(std::optional<std::int64_t> capacity) : capacity_(capacity) {}

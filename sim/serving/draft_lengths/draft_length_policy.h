@@ -83,7 +83,7 @@ class DraftLengthPolicy {
   }
 
   /// Where every step is a round (DecodePolicy::proposes), all of estimate.decoding choose at once, before each step:
-  /// `lengths` is for them, in their order. What next() gives for each, unless the policy knows better.
+  /// `lengths` is for them, in their order. By default, each is what next() gives.
   virtual void propose(const DraftEstimate& estimate, const ProposalCosts& costs, std::span<std::int64_t> lengths);
 
   /// A round of the request has ended, and is in its evidence already where there is any.
