@@ -1,4 +1,4 @@
-// What contexts score in each storage option: as profiled, and as it really is while queries drift. Contexts are
+// Scores of contexts in each storage option: as profiled, and as they really are while queries drift. Contexts are
 // numbered from 0 and drawn in that order, whenever they are first asked for.
 #pragma once
 

@@ -117,7 +117,7 @@ void PromptCache::preload(const models::SharedChunkSpec& chunks) {
   }
 }
 
-/// What was quantised is brought whole beside what was loaded, up to the request's last round.
+/// Quantised KV is loaded whole beside the KV that was loaded before, up to the request's last round.
 std::string PromptCache::refusal(const Request& r, const models::RequestSpec&, std::int64_t kv_bytes) const {
   const auto quantises = [](const models::StorageOption& option) { return option.element_ratio < 1; };
   if (!verified_ || std::none_of(pool_.all().begin(), pool_.all().end(), quantises)) return {};
@@ -177,8 +177,8 @@ StoredPrefix PromptCache::find(const Request& r) const {
     kl += share * option.step_kl;
   }
   if (prefix.tokens == 0) return prefix;
-  // The score of a context is that of requests that go on from it. Of blocks and chunks it is the mean over the prompt:
-  // what is computed is whole.
+  // The score of a context is that of requests that go on from it. For blocks and chunks it is the mean over the
+  // prompt, whose computed parts are whole.
   const bool whole_prompt = granularity_ != models::Granularity::contexts;
   const auto of = static_cast<double>(whole_prompt ? r.prompt : prefix.tokens);
   prefix.quality = (quality + (of - static_cast<double>(prefix.tokens))) / of;

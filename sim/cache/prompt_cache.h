@@ -38,7 +38,7 @@ class FutureUses {
   std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> uses_;  ///< requests by key, ascending
 };
 
-// What a prompt is made of as stored objects: the context it shares, or a chain of blocks, or chunks of their own.
+// Stored objects that a prompt is made of: the context it shares, or a chain of blocks, or chunks of their own.
 
 struct PromptPart {
   std::uint64_t key = 0;
@@ -50,8 +50,8 @@ struct PromptPart {
 std::vector<PromptPart> prompt_parts(const models::RequestSpec& spec, models::Granularity granularity,
                                      std::int64_t block_tokens);
 
-/// What computing a prompt alone takes, in chunks of a full iteration: exact at 8 and at 32 of them (or at the model's
-/// longest context).
+/// Cost of computing a prompt alone, in chunks of a full iteration. It is exact at 8 and at 32 of them (or at the
+/// model's longest context).
 models::PrefillCost prefill_cost(const serving::ServingConfig& config, const serving::KvGeometry& geometry,
                                  const models::StepTimer& timer);
 

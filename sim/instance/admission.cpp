@@ -110,7 +110,7 @@ std::optional<Admitted> Admission::try_next(std::int64_t budget) {
   Request& r = queues_.next();
   if (!seen(r) || (budget <= 0 && needs_computing(r))) return {};
   const DecodePolicy& decode = env_.decode;
-  if (decode.fetches() && r.moving.writebacks > 0) return {};  // pushed out before all of its KV was in host memory
+  if (decode.fetches() && r.moving.writebacks > 0) return {};  // preempted before all of its KV was in host memory
   if (knows_need_of(r) && !has_needed_memory()) {
     looked_ = lacks_memory_ = true;
     return {};
@@ -130,7 +130,7 @@ std::optional<Admitted> Admission::try_next(std::int64_t budget) {
   const std::int64_t shared = memory_.there(r.kv, demand_.findable_blocks(r));
   memory_.share(r.kv, shared);
   std::int64_t findable = std::max<std::int64_t>(env_.geometry.bytes_of_full_blocks(r.prefill.done) - r.kv.shared(), 0);
-  // What follows the blocks that it shared is found where they are.
+  // KV that follows the blocks that it shared is found where they are.
   if (shared < r.kv.named(demand_.blocks_of(r.prefill.done))) findable = 0;
   // The last tokens go first, and windows that ended before them, or states, are gone already.
   const bool whole = !env_.geometry.continues_anywhere(r.prefill.done);

@@ -84,7 +84,7 @@ class Admission {
   /// Nothing else keeps the next one waiting: is it held back, all the same, for more to come with it?
   [[nodiscard]] bool held_back();
   void choose_residency(Request& r) const;
-  /// What memory has to have room for before it enters.
+  /// Room that memory has to have before the request enters.
   struct Need {
     const Request* of = nullptr;
     std::uint64_t changes = 0;    // of the queues
@@ -94,8 +94,8 @@ class Admission {
     std::int64_t held = 0;        // beside what requests hold, with the largest reload
     std::int64_t reload = 0;      // its own
   };
-  /// Of the next request, as it was worked out last; it changes with what is stored of it, and when somebody comes or
-  /// goes.
+  /// Whether the latest need is still that of the next request. A need changes with what is stored of its request, and
+  /// when a request comes or goes.
   [[nodiscard]] bool knows_need_of(const Request& r) const {
     const bool blocks_come = env_.config.schedule.prefix_caching && !queues_.prefilling().empty();
     return need_.of == &r && need_.changes == queues_.changes() && need_.stored == env_.prompts.changes() &&

@@ -125,7 +125,7 @@ void Assembly::batch_rows(Request& r, std::int64_t rows, bool last, models::Step
 }
 
 void Assembly::note(const Request& r) const {
-  if (r.full_kv.had_prompt) return;  // it was pushed out, and has been put together before
+  if (r.full_kv.had_prompt) return;  // it was preempted, and has been put together before
   const AssemblyProgress& p = *r.prefill.assembling;
   const PromptAssembly& a = *r.prefill.assembly;
   const std::int64_t chunks = a.apart + r.prefix->tokens;

@@ -14,7 +14,7 @@
 
 namespace kvsim::serving {
 
-/// What becomes of a prompt outside its assembly.
+/// Listener to the end of a prompt's assembly.
 class AssemblyListener {
  public:
   virtual ~AssemblyListener() = default;
@@ -35,9 +35,9 @@ class Assembly {
   void loaded(Request& r);
   /// Ends the assembly if nothing is left to be done; whatever is left is done in steps.
   bool try_end(Request& r);
-  /// It was pushed out: what still comes for it is for nobody.
+  /// The request was preempted: nothing uses what still arrives for it.
   static void abandon(Request& r);
-  /// Of a request that loads: whether anything of that crosses a link.
+  /// Whether anything that a loading request loads crosses a link.
   [[nodiscard]] static bool waits_for_link(const Request& r) {
     return !r.being_assembled() || r.prefill.assembling->load_pending_;
   }
@@ -45,9 +45,9 @@ class Assembly {
   /// With what the rest leaves of the step's tokens missing chunks are computed, in order of admission. The small model
   /// reads as many tokens a step as the large one may.
   void batch(std::span<Request* const> loading, models::StepWork& work);
-  /// Of a prompt that was put together, `rows` more of its tokens over the whole prompt, the last ones if `last`.
+  /// Adds `rows` more tokens over the whole prompt, of a prompt that was put together; the last ones if `last`.
   void batch_rows(Request& r, std::int64_t rows, bool last, models::StepWork& work) const;
-  // Of the step's work.
+  // Work of the step.
   void clear();
   [[nodiscard]] bool works() const { return !step_.empty(); }
   [[nodiscard]] bool computes() const;  ///< chunks, not only scores
@@ -58,7 +58,7 @@ class Assembly {
   void note(const Request& r) const;
 
  private:
-  /// What of an assembly a step does.
+  /// Part of an assembly that a step does.
   struct Entry {
     Request* request;
     std::uint64_t admission;

@@ -170,7 +170,7 @@ void Composer::batch_decoding() {
   const std::vector<Request*>& decoding = parts_.queues.decoding();
   Measurements& m = parts_.env.measured;
   std::int64_t budget = schedule().max_batched_tokens;
-  for (std::size_t i = 0; i < decoding.size(); ++i) {  // some of whom may be pushed out meanwhile
+  for (std::size_t i = 0; i < decoding.size(); ++i) {  // some requests may be preempted meanwhile
     Request& r = *decoding[i];
     Action action = parts_.schedules() ? parts_.scheduling.action(r) : Action::draft;
     if (parts_.loop.fetched().waits_for_offload(r)) action = Action::stall;

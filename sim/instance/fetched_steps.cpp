@@ -87,9 +87,9 @@ void FetchedSteps::end_step() {
   env_.measured.fetch.waiting_steps += 1;
 }
 
-/// A resource saves less of a step that waits for its fetches than of its computing, and a faster link saves the
-/// waiting, until computing binds. What the host takes stands behind the layers, in the tail, and so does launching a
-/// graph.
+/// A resource saves less of a step that waits for its fetches than of its computing, and a faster link saves
+/// the waiting, until computing binds. Host time, and the launch of a graph, stand behind the layers, in the
+/// tail.
 void FetchedSteps::note_savings() {
   const double layer_bytes = static_cast<double>(step_.fetch_bytes);
   const double fetch_s = layer_bytes * step_.fetch_slowdown / read_bytes_per_s_;

@@ -25,7 +25,7 @@ struct KvLink {
   transport::Link& from_gpu;
   const models::LinkSpec& spec;  ///< of each of `links`, side by side
   double links = 1;
-  // The same where the layers of steps are planned; else null.
+  // These two links where the layers of steps are planned; else null.
   transport::PlannedLink* planned_to_gpu = nullptr;
   transport::PlannedLink* planned_from_gpu = nullptr;
   // Both as lanes where they are not planned.
@@ -67,13 +67,13 @@ class FetchedSteps {
   /// Precondition: by_layers(). `step`: what the group is told of it, but for the time.
   void start(machine::Step step, const ForwardPass& pass);
   void end_step();
-  /// Of a step that is over: seconds that its fetches would have taken longer with one more proposal for each request.
+  /// Seconds that the fetches of a step that is over would have taken longer with one more proposal for each request.
   [[nodiscard]] double longer_with_one_more_s() const { return fetching_.longer_with_one_more_s(); }
 
   /// The request's step has ended. True if it was a pre-decode step: nothing is decoded, the speculative token chooses
   /// the first pairs.
   [[nodiscard]] bool chose_first(Request& r);
-  /// What was asked for beside its last step, which began with `context` tokens, is for nobody.
+  /// Nothing uses the fetches asked for beside the request's last step, which began with `context` tokens.
   void abandon(Request& r, std::int64_t context);
 
  private:

@@ -69,7 +69,7 @@ class Tiers final : public WholePrompts {
  public:
   using WholePrompts::WholePrompts;
 
-  /// What was dropped: at most a block more than the prompt and its output fill.
+  /// Dropped KV: at most a block more than the prompt and its output fill.
   [[nodiscard]] std::int64_t most_beside(std::int64_t) const override { return parts_.geometry.block_bytes(); }
   [[nodiscard]] std::int64_t reservation(const Request& r) const override {
     return parts_.geometry.full_reservation(r.prefix->missing);

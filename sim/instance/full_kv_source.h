@@ -42,7 +42,7 @@ class FullKvSource : public FullKvLoads {
   /// GPU memory that the largest verification of a request with this context in the end takes beside its drafts; 0
   /// where it is counted in KvGeometry::compressed_reservation() + reload_reservation() already.
   [[nodiscard]] virtual std::int64_t most_beside(std::int64_t /*tokens*/) const { return 0; }
-  /// Of what its drafts read, the bytes that the full KV contains as well, so that they may leave while it is there.
+  /// Bytes of the KV read by its drafts that the full KV contains as well, so that they may leave while it is there.
   [[nodiscard]] virtual std::int64_t replaceable(const Request&) const { return 0; }
 
   /// The request is about to be admitted; Request::prefix says what was found of its prompt, which decides whether
@@ -50,17 +50,17 @@ class FullKvSource : public FullKvLoads {
   virtual void found(Request&) const {}
   /// Its memory is reserved.
   virtual void bring(Request& r) = 0;
-  /// What was brought is there.
+  /// The KV that bring() asked for is there.
   virtual void arrived(Request&) const {}
-  /// The request was pushed out while it was being brought.
+  /// The request was preempted while that KV was being loaded.
   virtual void abandoned(Request&) const {}
 
-  /// What of it steps compute, with what decoding and other prompts leave of the step's tokens.
+  /// Adds the part of the full KV that steps compute, with the step's tokens that decoding and other prompts leave.
   virtual void batch(std::span<Request* const>, std::int64_t& /*budget*/, models::StepWork&) {}
   /// The step is over.
   virtual void apply() {}
 
-  /// The request was verified and what was brought for that leaves, or stays if `free` (nobody waits for the memory).
+  /// The request was verified: the KV loaded for that leaves, or stays if `free` (no request waits for the memory).
   virtual void verified(Request& r, bool /*free*/) { parts_.memory.unstage(r.kv); }
 
  protected:

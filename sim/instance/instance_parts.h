@@ -1,5 +1,5 @@
 // The parts of an instance: its requests, its memory, its step loop, and stages of a request's life with state of their
-// own. Who takes part in a step, its results, and the route of requests that are served here whole all work on them.
+// own. Composition of a step, its results, and the route of requests that are served here whole all work on them.
 #pragma once
 
 #include <cstdint>

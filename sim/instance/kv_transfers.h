@@ -1,6 +1,6 @@
-// What of requests' KV crosses the link between a group of GPUs and host memory beside the reloads of verifications:
-// what is stored of a prompt comes at its admission, and what is computed leaves where the full KV is kept in host
-// memory. And what of the group's memory is in use meanwhile.
+// Transfers of requests' KV between a group of GPUs and host memory, beside the reloads of verifications. The stored
+// part of a prompt comes at its admission. Computed KV leaves where the full KV is kept in host memory. Also, the use
+// of the group's memory meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class MemoryUse {
 
   /// Something has come or is computed: what is in use now counts until the next time.
   void note();
-  /// So many bytes more (or less) of first loads are under way.
+  /// Adds so many bytes (or takes them off, if negative) to the first loads under way.
   void add_loading(std::int64_t bytes) { loading_bytes_ += bytes; }
   /// Whether somebody cannot begin, or be verified, for lack of memory from now on.
   void set_short(bool lacks) { short_.set(lacks ? 1.0 : 0.0, env_.simulator.now()); }
@@ -69,9 +69,9 @@ class FirstLoads {
 
   /// From host memory, for a request that has been admitted.
   void load(Request& r, std::int64_t bytes);
-  /// The same for what the prompt store has of it (Request::prefix).
+  /// Loads the part of the prompt that the prompt store has (Request::prefix).
   void load_prefix(Request& r);
-  /// It is pushed out. Precondition: its assembly, if any, is told afterwards.
+  /// The request is preempted. Precondition: its assembly, if any, is told afterwards.
   void abandon(Request& r);
 
  private:
@@ -93,8 +93,8 @@ class OffloadListener {
   virtual void on_settled(Request& r) = 0;
 };
 
-/// What is computed and kept in host memory, too, is written back after its step; that of policies that fetch KV leaves
-/// while it runs (FetchedSteps).
+/// Write-back of computed KV that is kept in host memory, too, after its step. Under policies that fetch KV, that KV
+/// leaves while the step runs (FetchedSteps).
 class Offloading {
  public:
   /// All of it outlives this.

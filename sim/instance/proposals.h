@@ -1,5 +1,5 @@
-// What an auxiliary drafter proposes in the steps of a group of GPUs, replica or node: for whom how much, how long that
-// takes before the step, and what of it the step keeps.
+// Proposals of an auxiliary drafter in the steps of a group of GPUs, replica or node. That is how many for which
+// request, their time before the step, and how many of them the step keeps.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ class Proposals {
   void step_ended(const models::StepWork& work, const models::StepTime& time, engine::Duration waited, double link_s,
                   std::span<Request* const> decoding);
 
-  /// Of so many proposals the request's step keeps these. The drafter has then read all but the tokens that the step
-  /// gave.
+  /// Returns how many of so many proposals the request's step keeps. The drafter has then read all tokens but those
+  /// that the step gave.
   std::int64_t accept(Request& r, std::int64_t proposed);
 
  private:

@@ -37,7 +37,7 @@ std::int64_t Reloads::largest() const {
 
 void Reloads::verified(Request& r) {
   full_kv_->verified(r, !queues_.anybody_waits());
-  // Of who goes on drafting, reloads only grow.
+  // Reloads of requests that go on drafting only grow.
   if (r.full_kv.direct) {
     largest_of_.reset();
   } else if (!r.full_kv.resident) {

@@ -34,7 +34,7 @@ class Reloads {
   [[nodiscard]] bool under_way() const;
   /// The request was verified and has its tokens; see FullKvSource.
   void verified(Request& r);
-  /// The request is pushed out.
+  /// The request is preempted.
   void abandon(Request& r);
 
   /// GPU memory of the largest reload of all requests here: it must always find room, whoever's it is, else nobody
@@ -61,7 +61,7 @@ class Reloads {
   MemoryUse& use_;
   std::unique_ptr<FullKvSource> full_kv_;
   bool lacks_memory_ = false, by_layers_;
-  // What largest() found, of which state of the queues.
+  // Result of largest(), and the state of the queues that it was found for.
   mutable std::int64_t largest_ = 0;
   mutable std::optional<std::uint64_t> largest_of_;
 };

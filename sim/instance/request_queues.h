@@ -29,7 +29,7 @@ class RequestQueues {
   void admit_next();
   /// To Phase::loading, prefilling or decoding.
   void move(Request& r, Phase phase);
-  /// One that was admitted elsewhere takes part here from now on, as the newest, in Phase::prefilling or decoding.
+  /// A request admitted elsewhere takes part here from now on, as the newest, in Phase::prefilling or decoding.
   void join(Request& r, Phase phase);
   /// It takes no part any more.
   void part(const Request& r);

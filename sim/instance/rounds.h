@@ -1,4 +1,4 @@
-// Rounds of drafting and verifying: how long drafts are, and what becomes of them.
+// Rounds of drafting and verifying: lengths of drafts, and their outcomes.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ class Rounds {
   // A request.
   /// Its next round begins, or its first one.
   void begin(Request& r);
-  /// The same with a first token that the prompt gave as it was loaded compressed, or put together: no more than a
-  /// draft.
+  /// Begins a round with a first token that the prompt gave as it was loaded compressed, or put together. That token is
+  /// no more than a draft.
   void begin_with_draft(Request& r);
   /// Its step has drafted a token and what of `proposed` ones was accepted.
   void drafted(Request& r, std::int64_t proposed);
@@ -40,8 +40,8 @@ class Rounds {
   std::int64_t verified(Request& r);
 
   // A step.
-  /// What the auxiliary drafter proposes for a request's coming step: no more than the step, which has room for
-  /// `budget` tokens, the round and the request have room for beside the step's own token.
+  /// Proposals of the auxiliary drafter for a request's coming step. They fit into the step, which has room for
+  /// `budget` tokens, the round and the request, beside the step's own token.
   [[nodiscard]] std::int64_t proposals(const Request& r, std::int64_t budget) const;
   /// The step, with so many verifications, will take so long.
   void timed(const models::StepWork& work, const models::StepTime& time, std::int64_t verifications);

@@ -84,7 +84,7 @@ void Scheduling::removed(Request& r) {
   all_ = all_ || together_;
 }
 
-/// What was decided stands no longer.
+/// The decision about the request stands no longer.
 void Scheduling::forget(Request& r) {
   ScheduledPlace& place = r.scheduled;
   if (place.decided_) decided_.count(place, -1);

@@ -81,9 +81,9 @@ class Scheduling {
   void kv_arrived(Request& r);
   /// It has drafted what its round asks for, or all that it may. False: what was decided stands.
   bool drafted(Request& r);
-  /// It was verified, and begins its next round. False: it has to be pushed out (SchedulePolicy::verified).
+  /// It was verified, and begins its next round. False: it has to be preempted (SchedulePolicy::verified).
   [[nodiscard]] bool verified(Request& r);
-  /// It has finished or is pushed out.
+  /// It has finished or is preempted.
   void removed(Request& r);
 
   // An iteration begins. Precondition: the decode policy verifies.
@@ -93,7 +93,7 @@ class Scheduling {
   const IterationPlan& plan();
   /// Those whom it was asked about.
   [[nodiscard]] std::span<Request* const> asked() const { return asked_; }
-  /// What becomes of a decoding request.
+  /// Action of a decoding request.
   [[nodiscard]] Action action(const Request& r) const {
     return env_.decode.verifies ? r.scheduled.action_ : Action::draft;  // else everybody decodes
   }

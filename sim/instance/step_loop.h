@@ -1,6 +1,6 @@
 // The step loop of a group of GPUs. A step is decided, composed, timed and applied, and the next one follows. The owner
-// decides who takes part and what becomes of them; what their parts add to a step, and how uniform steps become one
-// event, is decided here.
+// decides which requests take part, and their outcomes. The loop decides what their parts add to a step, and how
+// uniform steps become one event.
 #pragma once
 
 #include <cstdint>
@@ -76,8 +76,8 @@ class StepLoop final : private machine::StepListener {
   // From within compose().
   /// The request decodes, drafts, or does something once.
   void add(Request& r, const StepPart& part);
-  /// So many tokens of the request's prompt, of which an assembly adds the forward pass itself. `compressed` tokens of
-  /// the context are compressed after it.
+  /// Adds so many tokens of the request's prompt, of which an assembly adds the forward pass itself. `compressed`
+  /// tokens of the context are compressed after it.
   void add_chunk(Request& r, std::int64_t tokens, std::int64_t compressed);
 
   /// From within StepLoopListener::start().

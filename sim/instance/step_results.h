@@ -1,4 +1,4 @@
-// The results of an instance's step: what becomes of requests that took part in it.
+// The results of an instance's step: outcomes of the requests that took part in it.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 namespace kvsim::serving {
 namespace {
 
-/// What requests attend to is whole in these: see KvGeometry.
+/// Parts of a token: the KV that requests attend to is a whole number of these (see KvGeometry).
 constexpr double kParts = 1024;
 
 }  // namespace

@@ -78,7 +78,7 @@ class UniformBatch {
   /// members; one that drafts at any time. It is over after so many more `tokens`, at least one. False and no change
   /// where it is not in step with the others, or holds another amount of memory than they do.
   bool join(Request& r, Work work, std::int64_t tokens, engine::SimTime now);
-  /// It is brought up to date and goes its own way; nothing happens to others than members.
+  /// The request is updated and goes its own way; nothing happens to others than members.
   void leave(Request& r);
   /// Brings a member up to date.
   void update(Request& r);
@@ -104,11 +104,11 @@ class UniformBatch {
   /// Each has emitted or drafted a token. Those that now have all of theirs leave, and are appended to `over` in order
   /// of admission.
   void end_step(engine::SimTime now, std::vector<Request*>& over);
-  /// The same, but that a member may go on: `further(r)`, which is up to date, says for how many more tokens; 0: it
-  /// leaves.
+  /// Ends a step after which a member may go on: `further(r)`, which is up to date, says for how many more tokens; 0:
+  /// it leaves.
   template <class Further>
   void end_step(engine::SimTime now, std::vector<Request*>& over, Further&& further);
-  /// The same where there are none.
+  /// Ends a step of which no member has all of its tokens.
   void end_step(engine::SimTime now);
 
  private:
@@ -204,8 +204,8 @@ void UniformBatch::end_step(engine::SimTime now, std::vector<Request*>& over, Fu
             [](const Request* a, const Request* b) { return a->admission < b->admission; });
 }
 
-// Steps of a uniform batch that follow each other while nothing happens to its group of GPUs: nobody comes, is admitted
-// or finishes, and memory suffices. Of such a step only its length, and what is measured of it, has to be worked out;
+// Steps of a uniform batch that follow each other while nothing happens to its group of GPUs: no request comes, is
+// admitted or finishes, and memory suffices. Only the length and the measurements of such a step have to be worked out;
 // and as far as nothing happens anywhere, many of them are one event.
 
 /// Measures the steps of a stretch.

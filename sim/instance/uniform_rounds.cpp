@@ -16,7 +16,7 @@ void UniformRounds::batch(ForwardPass& pass) {
   count_stalled(scheduling_.stalled(), scheduling_.stalled_late());
 }
 
-/// Of others nothing has changed.
+/// Applies the schedule's decisions about the requests asked about; about others nothing has changed.
 void UniformRounds::follow_schedule() {
   verifying_.clear();
   std::int64_t tokens = 0;

@@ -143,7 +143,7 @@ Site* CostEstimator::local_room(const PoolRequest& r, Path path) const {
   return find_once(found_.local, is_stateless(path), own, [&] { return best_local(r, path, own); });
 }
 
-/// Of the nodes with room, the one whose link is free first, then the one with most memory. Stateless requests go where
+/// Best node with room: the one whose link is free first, then the one with most memory. Stateless requests go where
 /// the fewest are.
 Site* CostEstimator::best_local(const PoolRequest& r, Path path, std::int64_t own) const {
   const bool stateless = is_stateless(path), holds = holds_for_good(r, path);
@@ -190,7 +190,7 @@ Site* CostEstimator::best_remote(const PoolRequest& r, Path path, std::int64_t o
         const serving::KvHoldings& held = std::as_const(node).memory();
         if (node.requests() >= parts_.config.schedule.max_requests) return std::nullopt;
         if (!held.gpu().fits(chain, form, block, own)) return std::nullopt;
-        // Its link is free, and has brought what is not there yet.
+        // Time until its link is free and has loaded the missing blocks.
         const std::int64_t missing = held.gpu().need(chain, form, block, 0);
         return Rank(seen_backlog_s(node) + parts_.network.read_s(Pool::remote, index, missing), -held.available());
       });
@@ -276,7 +276,7 @@ double CostEstimator::reload_room(const Site& node) const {
 }
 
 /// As things are now: links serve what is queued first, iterations stay as long as they are, and stateless requests of
-/// a local node share its link evenly. What must be prefilled takes its iterations.
+/// a local node share its link evenly. Tokens to be prefilled take their iterations.
 double CostEstimator::expected_s(const PoolRequest& r, const Assignment& p) const {
   const serving::Request& q = *r.request;
   const auto output = static_cast<double>(q.output);

@@ -1,4 +1,4 @@
-// What dispatchers see of the pools: where a request has room now, and how long what it would do there takes as things
+// Estimates of the pools for dispatchers: where a request has room now, and how long its work there takes as things
 // are.
 #pragma once
 
@@ -36,7 +36,7 @@ struct Sites {
   }
 };
 
-/// What it is made of; all of it outlives it.
+/// Parts of the estimator; all of it outlives it.
 struct CostEstimatorParts {
   const engine::Simulator& simulator;
   const serving::ServingConfig& config;
@@ -52,7 +52,7 @@ struct CostEstimatorParts {
   std::vector<Site*>& changed;  ///< nodes about which bounds may be out of date
 };
 
-/// What speaks for a node as a place at best, or for any of several nodes.
+/// Best case of a node as a place for a request, or of any of several nodes.
 struct NodeBounds {
   std::int64_t room = -1;          ///< most that a request may hold there for good beside reloads
   std::int64_t room_in_turn = -1;  ///< the same, 0 and less where a reload waits for memory
@@ -76,7 +76,7 @@ class CostEstimator final : public PoolsView {
   /// Whether it fits into empty nodes.
   [[nodiscard]] bool could_ever_run(const PoolRequest& r, models::Path path) const;
 
-  /// A request may be assigned next. What is found for it holds until the next call: nothing happens meanwhile.
+  /// A request may be assigned next. Results for it hold until the next call: nothing happens meanwhile.
   void look_anew();
 
   [[nodiscard]] engine::SimTime now() const override { return parts_.simulator.now(); }
@@ -124,7 +124,7 @@ class CostEstimator final : public PoolsView {
   [[nodiscard]] bool look_for_stateless(const PoolRequest& r) const;
   [[nodiscard]] bool room_for_reloads(const PoolRequest& r, const Site& node) const;
 
-  /// Of a round: its drafts, and the verdict on them.
+  /// Message time of a round: its drafts, and the verdict on them.
   [[nodiscard]] double messages_s() const { return 2 * parts_.pools.message_latency_s; }
 
   CostEstimatorParts parts_;

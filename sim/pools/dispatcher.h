@@ -28,7 +28,7 @@ struct Assignment {
   Site* remote = nullptr;
 };
 
-/// What a dispatcher may know.
+/// View of the pools that a dispatcher has.
 class PoolsView {
  public:
   virtual ~PoolsView() = default;
@@ -70,7 +70,7 @@ class Dispatcher {
   /// None: it waits with all others of which none was decided, in order, until assign() finds one.
   virtual std::optional<models::Path> on_arrival(const PoolRequest& request, const PoolsView& view) = 0;
 
-  /// Where the request, first of those waiting with it, can start now; nothing: it waits on. What is returned happens.
+  /// Nodes where the request, first of those waiting with it, starts now; nothing: it waits on. The result is binding.
   virtual std::optional<Assignment> assign(const PoolRequest& request, const PoolsView& view) = 0;
 
   /// When the reload for the round that `request` begins now may start; `drafts_due` is when its drafts are expected to

@@ -18,7 +18,7 @@ namespace kvsim::pools {
 /// Does what the policy has decided.
 class GuestsListener : public serving::FullKvLoads {
  public:
-  /// Of a reload under way: a verification may begin, as its last layers will come in time.
+  /// Whether a verification may begin during a reload under way, as its last layers will come in time.
   [[nodiscard]] virtual bool arrives_in_time(const serving::Request& r) const = 0;
   /// False: there is no memory for it.
   [[nodiscard]] virtual bool start_reload(const serving::Request& r) = 0;

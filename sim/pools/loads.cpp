@@ -89,7 +89,7 @@ std::optional<Loads::Coming> Loads::coming(const PoolRequest& r) const {
   return Coming{*left, static_cast<double>(mine->bytes) / lane.bandwidth()};
 }
 
-/// Whoever has everything goes on, also those who waited for blocks that another one loaded.
+/// Each request that has everything goes on, also where it waited for blocks that another one loaded.
 void Loads::sweep(Site& node) {
   NodeLoads& loads = of(node);
   for (std::size_t i = 0; i < loads.all.size();) {

@@ -40,15 +40,15 @@ class Loads {
 
   /// `bytes` to a node, for a claim of it; `kind` for the trace.
   void load(PoolRequest& r, Site& node, Claim claim, std::int64_t bytes, const char* kind);
-  /// The same where something else brings it: to be called once, not from within this, when all of it has arrived.
+  /// Expects bytes that something else loads. Call the result once, not from within this, when all have arrived.
   [[nodiscard]] engine::Callback expect(PoolRequest& r, Site& node, Claim claim) { return expect(r, node, claim, 0); }
   /// Releases a claim, now or when what is on its way for it has arrived.
   void drop(PoolRequest& r, Site& node, Claim claim);
   /// Reloads on their way to a local node, or queued for its link.
   [[nodiscard]] std::int64_t reloads(const Site& local) const { return of(local).reloads; }
 
-  /// Of a reload that waits for its own transfer alone, which is under way: what is left of that as the link is now,
-  /// and how long all of its bytes take.
+  /// Rest of a reload that waits only for its own transfer, which is under way. It is the time left as the link is now;
+  /// beside it, the time of all of its bytes.
   struct Coming {
     engine::Duration left;
     double all_s = 0;
@@ -57,7 +57,7 @@ class Loads {
 
   /// `bytes` in all, of so many layers, when nothing more urgent waits for the remote node's link.
   void load_rest(PoolRequest& r, std::int64_t bytes, std::int64_t layers);
-  /// What of it was not sent yet is not wanted any more.
+  /// Cancels the part of it that was not sent yet.
   void cancel_rest(PoolRequest& r);
 
  private:

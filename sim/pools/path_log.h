@@ -1,4 +1,4 @@
-// What becomes of requests between pools, written down: as of any request, and by path.
+// Record of requests between pools: as of any request, and by path.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class PathLog {
     prefix.on_node_tokens += kv.chain().present * block_tokens;
     prefix.joined_tokens += kv.chain().joined * block_tokens;
   }
-  /// What was not stored of its prompt has been computed.
+  /// The part of its prompt that was not stored has been computed.
   void prefilled(const PoolRequest& r) { measured_.prefix.prefilled_tokens += r.request->prompt - r.found; }
   /// Its prompt's KV is available: it decodes or drafts.
   void decodes(PoolRequest& r) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kUndecided = models::kPaths;  // place of the queue without a path
 
-/// Who has been the first of a queue for longer than this goes before whoever came later.
+/// Time at the head of a queue after which a request goes before all that came later.
 constexpr double kPatience_s = 10;
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace kvsim::pools {
 class PathQueuesListener {
  public:
   virtual ~PathQueuesListener() = default;
-  /// It may be assigned: what is known of it is to be brought up to date.
+  /// It may be assigned: the listener updates what is known of it.
   virtual void before_assigning(PoolRequest& r) = 0;
   virtual void on_assigned(PoolRequest& r, const Assignment& assignment) = 0;
 };
@@ -33,8 +33,8 @@ class PathQueues {
   void enqueue(PoolRequest& r);
   /// It was preempted: it takes its path again, before all others of it.
   void put_back(PoolRequest& r);
-  /// Whoever can start, starts. Where one has waited for too long, nobody who came later takes memory that it needs,
-  /// and reloads of the local pool take turns.
+  /// Starts all requests that can start. Where one has waited for too long, no request that came later takes memory
+  /// that it needs, and reloads of the local pool take turns.
   void assign();
   /// In all queues.
   [[nodiscard]] std::int64_t waiting() const { return waiting_; }

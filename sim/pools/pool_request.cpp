@@ -39,7 +39,7 @@ std::int64_t RequestMemory::decoded_private(const PoolRequest& r, Pool pool, Pat
                                             std::int64_t output) const {
   const std::int64_t decoding = decoding_private(r, pool, path, blocks, output);
   if (local_form() == memory::KvForm::full || config_.prefill == serving::PrefillKind::stored) return decoding;
-  // What is prefilled here is full until all of it is there.
+  // Prefilled KV is full here until all of it is there.
   return std::max(decoding, geometry(pool).full_reservation(r.request->prefill.target - blocks * block_tokens_ + 1));
 }
 

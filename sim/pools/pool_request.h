@@ -37,8 +37,8 @@ struct ReloadWish {
   engine::EventHandle look;  ///< in flight: whether its last layers are in time is looked at then
 };
 
-/// Of a request that goes on alone when the remote node has all of its KV (P2): what was not sent with the compressed
-/// KV.
+/// KV not sent with the compressed KV, of a request that goes on alone when the remote node has all of its KV
+/// (P2).
 struct RestOfKv {
   std::array<transport::TransferId, 2> transfers{};  ///< of its layers, in order; 0: none
   std::int64_t bytes_left = 0;                       ///< not sent yet
@@ -46,7 +46,7 @@ struct RestOfKv {
   bool there = false;  ///< all of it has reached the remote node
 };
 
-/// Of a request that has been assigned to nodes.
+/// State of a request that has been assigned to nodes.
 struct HeldOnNodes {
   std::vector<std::uint64_t> chain;  ///< of PoolRequest::blocks, the leading ones that the storage node had when it was
                                      ///< assigned, as far as nodes share them
@@ -57,14 +57,14 @@ struct HeldOnNodes {
   engine::SimTime begun;  ///< this round
 };
 
-/// What only assigned requests have lies apart: many may wait at once.
+/// Request in the pools. State that only assigned requests have lies apart: many may wait at once.
 struct PoolRequest {
   serving::Request* request = nullptr;
   std::uint64_t number = 0;  ///< RequestSpec::id, by which its acceptance is drawn
   Site* local = nullptr;
   Site* remote = nullptr;
   std::unique_ptr<HeldOnNodes> held;   ///< null: it waits
-  const Site* preempted_at = nullptr;  ///< its latest KV was computed there and given up
+  const Site* preempted_at = nullptr;  ///< its latest KV was computed there and dropped
 
   engine::OnDemand<std::vector<std::uint64_t>> blocks;  ///< of its prompt, those that may be shared (whole blocks)
   std::int64_t stored = 0;          ///< tokens of the prompt on the storage node when it was assigned
@@ -103,8 +103,8 @@ class RequestMemory {
                 const serving::KvGeometry& local, const serving::KvGeometry& remote, std::int64_t block_tokens);
 
   [[nodiscard]] std::int64_t block_tokens() const { return block_tokens_; }
-  /// Blocks of prompts that a node has may serve several of its requests. What is streamed through it layer by layer is
-  /// each request's own.
+  /// Whether blocks of prompts that a node has may serve several of its requests. KV that is streamed through it layer
+  /// by layer is each request's own.
   [[nodiscard]] bool shares_blocks() const {
     return decode_.fetch != serving::Fetch::everything && local_.continues_anywhere(config_.model.max_context);
   }
@@ -113,7 +113,7 @@ class RequestMemory {
   [[nodiscard]] memory::KvForm local_form() const {
     return decode_.verifies || !decode_.holds_part() ? memory::KvForm::full : memory::KvForm::compressed;
   }
-  /// The same of the remote node.
+  /// Form in which the remote node holds the prompt on this path.
   [[nodiscard]] memory::KvForm remote_form(models::Path path) const {
     return models::traits(path).drafts ? memory::KvForm::compressed : local_form();
   }
@@ -131,12 +131,12 @@ class RequestMemory {
   }
   /// The most of local_private() and remote_private(), whatever it takes at first.
   [[nodiscard]] std::int64_t most_private(const PoolRequest& r, models::Path path, Pool pool) const;
-  /// The same once its prompt is there: what was prefilled has been compressed, where it is held so.
+  /// Memory of the request once its prompt is there: prefilled KV has been compressed, where it is held so.
   [[nodiscard]] std::int64_t decoding_private(const PoolRequest& r, Pool pool, models::Path path,
                                               std::int64_t blocks) const {
     return decoding_private(r, pool, path, blocks, output_held(r, path));
   }
-  /// The same for one reload (stateless), and the most that any reload of this request takes.
+  /// Memory of one reload (stateless), and the most that any reload of this request takes.
   [[nodiscard]] std::int64_t reload_private(const PoolRequest& r) const;
   [[nodiscard]] std::int64_t largest_reload(const PoolRequest& r) const;
 
@@ -150,7 +150,7 @@ class RequestMemory {
   [[nodiscard]] std::int64_t local_transfer(const PoolRequest& r, std::int64_t tokens) const {
     return r.traits().drafts ? full_transfer(tokens) : transfer(r, local_form(), tokens);
   }
-  /// What P2 sends after the compressed KV.
+  /// Bytes that P2 sends after the compressed KV.
   [[nodiscard]] std::int64_t rest_transfer(const PoolRequest& r) const;
 
  private:

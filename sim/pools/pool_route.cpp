@@ -102,8 +102,8 @@ void PoolRoute::on_released(PoolRequest& r, Claim claim, Site& node) {
   settle_soon();
 }
 
-/// When it is prefilled: for drafts on it elsewhere, or because its tokens are decoded with less than its full KV. What
-/// came as a placement stores it came whole.
+/// When it is prefilled: for drafts on it elsewhere, or because its tokens are decoded with less than its full KV. KV
+/// came whole if it came as a placement stores it.
 std::int64_t PoolRoute::compressed(const serving::Request& q) const {
   const PoolRequest& r = *parts_.requests.find(q.id);
   const bool online = parts_.groups.config.decode.compressor.mode == models::CompressionMode::online;

@@ -52,11 +52,11 @@ class Reloads {
 
   /// Seconds that one takes on a free link.
   [[nodiscard]] double length_s(const PoolRequest& r, const Site& local) const;
-  /// Of one under way: when a verification may begin with its last layers still to come, if they come as the link is
-  /// now (schedule.arrival: layerwise). Nothing where it has to be whole, or that is not known yet.
+  /// Time from which a verification may begin during a reload under way, if its last layers come as the link is now
+  /// (schedule.arrival: layerwise). Nothing where the reload has to be whole, or that is not known yet.
   [[nodiscard]] std::optional<engine::SimTime> in_time_from(const PoolRequest& r) const;
-  // Of a local node: requests that draft; those whose drafts wait for a reload that has not begun; memory reserved for
-  // reloads; bytes of the largest one of any request there; and whether one that is due found no memory.
+  // Figures of a local node: requests that draft; those whose drafts wait for a reload that has not begun; memory
+  // reserved for reloads; bytes of the largest one of any request there; and whether one that is due found no memory.
   [[nodiscard]] std::int64_t drafting(const Site& local) const { return of(local).drafting; }
   [[nodiscard]] std::int64_t late(const Site& local) const;
   [[nodiscard]] std::int64_t bytes(const Site& local) const { return of(local).bytes; }

@@ -15,7 +15,7 @@
 
 namespace kvsim::pools {
 
-/// What the policies are made of; all of it outlives them.
+/// Parts of the policies; all of it outlives them.
 struct RoundLengthParts {
   const serving::ServingConfig& config;
   const serving::GroupConfig& group;  ///< that drafts
@@ -36,7 +36,7 @@ class RoundLengths {
 
   /// Sets the target of the round that begins now.
   void begin(PoolRequest& r);
-  /// Of its drafts so many were accepted. To be called before its tokens are final.
+  /// Takes the number of its drafts that were accepted. To be called before its tokens are final.
   void verified(PoolRequest& r, std::int64_t accepted);
   /// The remote node has heard the verdict, so long after the round began there.
   void ended(const PoolRequest& r, double round_s);

@@ -17,7 +17,7 @@
 
 namespace kvsim::pools {
 
-/// What follows from a round's end.
+/// Listener to a round's end.
 class RoundsListener {
  public:
   virtual ~RoundsListener() = default;
@@ -27,7 +27,7 @@ class RoundsListener {
   virtual void on_verdict(PoolRequest& r) = 0;
 };
 
-/// What they are made of; all of it outlives them.
+/// Parts of the rounds; all of it outlives them.
 struct RoundParts {
   engine::Simulator& simulator;
   const serving::ServingConfig& config;
@@ -72,14 +72,14 @@ class Rounds final : private GuestsListener {
   void on_drafts_here(std::uint64_t id);
   void on_look(std::uint64_t id);
   void on_verdict(std::uint64_t id);
-  /// Who decides when it is verified; null: it is as soon as it can be.
+  /// Guests that decide when it is verified; null: it is verified as soon as it can be.
   [[nodiscard]] Guests* guests_of(const PoolRequest& r) const {
     return guests_.made().empty() ? nullptr : &guests_.made()[r.local->index()];
   }
   void expect_drafts(PoolRequest& r, double after_s);
   void join_guests(PoolRequest& r);
   void verify(PoolRequest& r);
-  // Of guests.
+  // Functions that guests call.
   [[nodiscard]] bool arrives_in_time(const serving::Request& q) const override;
   [[nodiscard]] bool start_reload(const serving::Request& q) override;
   [[nodiscard]] std::int64_t reservation(const serving::Request& q) const override;

@@ -119,7 +119,7 @@ double StorageNetwork::read_bandwidth(Pool pool, std::size_t node) const {
   return std::max(now, kDead * lane.bytes_per_s);
 }
 
-/// What reads over something shared leave for one more, or its even share where that is more.
+/// Bandwidth that reads over something shared leave for one more, or its even share where that is more.
 double StorageNetwork::left_for(const NodeLane& lane, LinkId shared, double reading) const {
   const double bytes_per_s = fabric_.network().bandwidth(shared);
   const bool reads = lane.lane->carried().has_value();

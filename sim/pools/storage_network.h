@@ -88,7 +88,7 @@ class StorageNetwork {
   }
   [[nodiscard]] double read_bandwidth(Pool pool, std::size_t node) const;
   [[nodiscard]] double left_for(const NodeLane& lane, transport::LinkId shared, double others) const;
-  /// Of the links of a pool's nodes that read now.
+  /// Bandwidth of the links of a pool's nodes that read now.
   [[nodiscard]] double reading_bytes_per_s(Pool pool) const {
     const PoolLinks& links = pools_.at(static_cast<std::size_t>(pool));
     return links.read_bytes_per_s[links.readers];

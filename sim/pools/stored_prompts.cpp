@@ -45,7 +45,7 @@ class StoredBlocks final : public StoredPrompts {
   };
 
   [[nodiscard]] std::size_t hits(const PoolRequest& r) const;
-  /// What was there when it was assigned. Precondition: store_.
+  /// Blocks that were there when the request was assigned. Precondition: store_.
   [[nodiscard]] std::span<const std::uint64_t> held(const PoolRequest& r) const {
     return {r.blocks->data(), static_cast<std::size_t>(r.stored / parts_.memory.block_tokens())};
   }

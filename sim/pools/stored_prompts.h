@@ -1,5 +1,5 @@
-// What the storage node holds of requests' prompts, and what goes back to it: everything from the start, or prefix
-// blocks that were prefilled and brought there (prefix_cache), or what a placement keeps in tiers.
+// Requests' prompts on the storage node, and KV that goes back to it. That is everything from the start, or prefix
+// blocks that were prefilled and uploaded (prefix_cache), or the objects that a placement keeps in tiers.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ class StoredPrompts {
   [[nodiscard]] virtual std::size_t blocks(const PoolRequest& r) const = 0;
   [[nodiscard]] virtual std::int64_t tokens(const PoolRequest& r) const = 0;
 
-  /// What is here when it is assigned stays until release().
+  /// Holds the KV that is here when the request is assigned, until release().
   virtual void hold(PoolRequest& r) = 0;
   virtual void release(const PoolRequest& r) = 0;
   /// It was preempted, and will be assigned again.
@@ -49,7 +49,7 @@ class StoredPrompts {
   /// `r` was prefilled on a node: what was goes back where others may read it, or where the request itself needs it,
   /// which then `resumes` when it is there.
   virtual void upload(PoolRequest& r, const Site& node, bool resumes) = 0;
-  /// The same once it has come by itself, layer by layer.
+  /// The KV of a prefilled prompt has come by itself, layer by layer.
   virtual void offloaded(const PoolRequest& r) { (void)r; }
   /// New tokens' KV, for the next reload.
   virtual void write_back(const PoolRequest& r, const Site& node, std::int64_t tokens) const {

@@ -1,5 +1,5 @@
-// Two pools of nodes around a storage node, as the run loop sees them: requests come in, and what was measured goes
-// out. What becomes of requests between them is decided by their route.
+// Two pools of nodes around a storage node, as the run loop sees them: requests come in, and measurements go out.
+// Between the two, the requests' route decides about them.
 #pragma once
 
 #include <cstdint>

@@ -10,8 +10,8 @@
 
 namespace kvsim::serving {
 
-/// What one verification will need. Windows are iterations from now. Where the full KV crosses no link but is computed,
-/// tokens of steps stand for seconds of the link, here and in what an iteration has of them.
+/// Needs of one verification. Windows are iterations from now. Where the full KV is computed and not transferred,
+/// tokens of steps stand for seconds of the link, here and in an iteration's supply.
 struct ReloadDemand {
   double transfer_s = 0;      ///< link time of the full KV
   double bytes = 0;           ///< GPU memory it occupies from the first byte to the verification

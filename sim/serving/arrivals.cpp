@@ -54,8 +54,8 @@ void Arrivals::on_sub_agent(std::uint64_t slot) {
   if (!accept(spec)) session_ended(spec.parent);
 }
 
-/// A user whose session is over begins the next one; where sessions arrive, that may have been the last. Whoever waits
-/// for a sub-agent goes on with the last one.
+/// A user whose session is over begins the next one; where sessions arrive, that may have been the last. A session that
+/// waits for sub-agents goes on when the last one is over.
 void Arrivals::session_ended(std::int64_t parent) {
   if (parent >= 0) {
     if (sessions_->sub_agent_ended(parent)) go_on(parent, sessions_->think_ns(parent));

@@ -27,7 +27,7 @@ class ArrivalsListener {
   virtual bool comes() = 0;
   /// The system sees one that came at `at`. False: it was refused.
   virtual bool enter(const models::RequestSpec& spec, engine::SimTime at, bool warming_up) = 0;
-  /// So many in a row were refused that the workload cannot be meant. Throws ConfigurationError.
+  /// Throws ConfigurationError: so many requests in a row were refused that the workload cannot be meant.
   virtual void too_many_refused(std::uint64_t in_a_row) = 0;
   /// The run was interrupted: nothing more has to come.
   [[nodiscard]] virtual bool interrupted() const = 0;
@@ -47,12 +47,12 @@ class Arrivals {
   /// The request entered, or was refused when it entered.
   void entered(std::uint64_t id, const models::RequestSpec& spec, engine::SimTime at);
   void refused(std::uint64_t id, const models::RequestSpec& spec);
-  /// It has its last token. What follows is deferred, so that an instance is done with its step before.
+  /// It has its last token. Later events are deferred, so that an instance is done with its step before.
   void finished(const Request& r);
 
   /// Open workloads: more is to come.
   [[nodiscard]] bool any_left() const { return next_.has_value(); }
-  /// Of workloads of sessions; else null.
+  /// Log of sessions; null unless the workload has sessions.
   [[nodiscard]] const SessionLog* sessions() const { return sessions_ ? &*sessions_ : nullptr; }
 
   // Requests whose text waits to become tokens.

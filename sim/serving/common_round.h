@@ -1,5 +1,5 @@
-// What lock_step and sequential_verify share: a cohort that drafts together, then verifies before anyone drafts again.
-// Requests that become ready in the middle of a round wait for the next one.
+// Common part of lock_step and sequential_verify: a cohort drafts together, then verifies before any request drafts
+// again. Requests that become ready in the middle of a round wait for the next one.
 #pragma once
 
 #include <vector>

@@ -78,7 +78,7 @@ double CompressedContext::bytes_left(std::int64_t prompt, std::int64_t generated
 double CompressedContext::tokens_left(std::int64_t prompt, std::int64_t generated) const {
   const std::int64_t acted_on = compressible(prompt, generated);
   if (!has_budget()) return static_cast<double>(acted_on) * kept_;
-  // The latest tokens that count: of the prompt those that what is generated has not pushed out of the residual window.
+  // Latest tokens that count: of the prompt, those that generated tokens have not displaced from the residual window.
   const std::int64_t recent =
       scope_ == CompressionScope::prompt ? std::max<std::int64_t>(residual_tokens_ - generated, 0) : residual_tokens_;
   const std::int64_t left = std::max<std::int64_t>(budget_tokens_ - sink_tokens_ - recent, 0);

@@ -1,4 +1,4 @@
-// What one serving simulation is told: catalogue entries already resolved, every quantity in base units.
+// Configuration of one serving simulation: catalogue entries already resolved, every quantity in base units.
 #pragma once
 
 #include <algorithm>
@@ -64,7 +64,7 @@ struct StorageTierConfig {
   std::vector<transport::Outage> outages{};  ///< times in which it is slower, or stands still
 };
 
-/// What GPUs are bought in: a machine with several of them and host memory that its replicas share.
+/// Unit in which GPUs are bought: a machine with several of them and host memory that its replicas share.
 struct NodeConfig {
   std::int64_t gpus = 8;
   std::optional<std::int64_t> memory_bytes;  ///< of the node; none: GroupConfig::host_memory_bytes says it
@@ -174,11 +174,11 @@ enum class PrefillKind {
                  ///< storage node): loaded
   prefix_cache,  ///< what earlier requests left, on the storage node of pools or in the tiers of `placement`, is
                  ///< loaded, the rest prefilled and stored
-  // Of prompts made of chunks, each chunk's KV stored alone and put together again (sim/reuse).
+  // Prompts made of chunks, each chunk's KV stored alone and put together again (sim/reuse).
   full_reuse,  ///< as it is
-  selective,   ///< with the tokens computed again that a small model chooses
-  cacheblend,  ///< with those computed again that deviate most in the first layer
-  epic         ///< with the first tokens of every chunk computed again
+  selective,   ///< with the recomputed tokens that a small model chooses
+  cacheblend,  ///< with those recomputed that deviate most in the first layer
+  epic         ///< with the first tokens of every chunk recomputed
 };
 
 /// Whether prompts are put together from chunks.
@@ -215,7 +215,7 @@ struct DrafterConfig {
   [[nodiscard]] const models::AcceptanceSpec& law() const { return acceptance ? *acceptance : spec.acceptance; }
 };
 
-/// What sparse_self's drafts read, where that differs from what other policies draft with.
+/// Settings of sparse_self's drafts, where they read something else than the drafts of other policies.
 struct SparseConfig {
   std::optional<models::CompressorSpec> selection;  ///< what chooses the tokens to read; none: decode.compressor
   std::optional<double> keep_ratio;                 ///< share of the KV read
@@ -298,7 +298,7 @@ struct RunConfig {
   /// Requests that arrive after the warm-up and before this time are judged one by one (Measurements::verdicts); the
   /// run ends as soon as all of them have been, at its duration at the latest. None: no request is judged.
   std::optional<double> judge_until_s;
-  /// The run ends, as given up, once more judged requests than one of these allows have certainly missed.
+  /// The run ends early, marked given_up, once more judged requests than one of these allows have certainly missed.
   std::vector<MissLimit> most_misses;
   std::uint64_t seed = 1;
   /// Requests that may be in the system at once. Each has memory; one more ends the run with a ConfigurationError.

@@ -1,5 +1,5 @@
-// What a decoding step computes and against which representation of the KV. A decode policy is a description: it holds
-// no state, moves no bytes and advances no clock.
+// Definition of a decoding step: its computation, and the representation of the KV that it reads. A decode policy is a
+// description: it holds no state, moves no bytes and advances no clock.
 //
 // To add one whose steps are made of the same parts: one line in the table of decode_policy.cpp.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace kvsim::serving {
 
-/// What a step fetches from host memory, where the full KV is.
+/// KV that a step fetches from host memory, where the full KV is.
 enum class Fetch : std::uint8_t {
   none,
   speculative,  ///< the pairs that the next token will attend to, chosen by a speculative token decoded beside this one
@@ -20,7 +20,7 @@ enum class Fetch : std::uint8_t {
   everything    ///< the whole KV, layer by layer
 };
 
-/// What drafts are verified against (FullKvSource).
+/// Full KV that drafts are verified against (FullKvSource).
 enum class FullKv : std::uint8_t {
   host_copies,  ///< a copy of every running request's in host memory, or none where nothing has to be loaded
   tiers,        ///< what placement stored compressed is also kept whole, in the last tier
@@ -44,7 +44,7 @@ struct DecodePolicy {
   /// An auxiliary drafter (DecodeConfig::drafter) proposes tokens before every step that decodes or drafts; the step
   /// takes them as further query tokens and keeps those that it would have chosen itself.
   bool drafter = false;
-  /// What a configuration makes of a policy that verifies (configured_policy()), not a policy of its own.
+  /// Full KV of a policy that verifies, as the configuration sets it (configured_policy()), not the policy itself.
   FullKv full_kv = FullKv::host_copies;
 
   /// Drafts read prompts as they were loaded or put together, whatever else the policy's drafts read, and are verified
@@ -77,14 +77,14 @@ std::span<const DecodePolicy> decode_policies();
 /// The policy of this name, or null.
 const DecodePolicy* find_decode_policy(std::string_view name);
 
-/// What drafts of the policy are verified against under this configuration.
+/// Full KV that drafts of the policy are verified against under this configuration.
 inline FullKv full_kv_of(const ServingConfig& config, const DecodePolicy& decode) {
   if (!decode.verifies || decode.keeps_full) return FullKv::host_copies;
   if (reuses_chunks(config.prefill)) return FullKv::recomputed;
   return config.placement ? FullKv::tiers : FullKv::host_copies;
 }
 
-/// Of the policy under this configuration, DecodePolicy::as_found().
+/// DecodePolicy::as_found() of the policy under this configuration.
 inline bool drafts_as_found(const ServingConfig& config, const DecodePolicy& decode) {
   return full_kv_of(config, decode) != FullKv::host_copies;
 }

@@ -1,4 +1,4 @@
-// What a step of a policy that fetches KV moves and when, gathered request by request into one LayerStep.
+// KV movements of a step, and their times, under a policy that fetches KV, gathered by request into one LayerStep.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ class Fetching {
   [[nodiscard]] double longer_with_one_more_s() const;
 
  private:
-  /// What one request's fetch of one layer moves to one GPU.
+  /// Rows that one request's fetch of one layer moves to one GPU.
   [[nodiscard]] models::LayerFetch layer_fetch(std::int64_t context, std::int64_t proposals) const;
   /// For which a request's fetches are meant.
   [[nodiscard]] std::int64_t proposals(const Request& r) const;
@@ -73,7 +73,7 @@ class Fetching {
   double row_bytes_ = 0;
   const models::GatherMethod* method_ = nullptr;
 
-  // Of the step being put together.
+  // State of the step being put together.
   double rows_ = 0;         // of a layer, on each GPU
   double more_rows_ = 0;    // with one more proposal for each request
   double whole_bytes_ = 0;  // of all layers, everywhere: full_offload

@@ -29,13 +29,13 @@ class KvDemand {
     return r.moving.in_host_tokens >= r.prompt ? r.moving.in_host_tokens : 0;
   }
 
-  /// What of its KV was not overwritten after it was preempted is found again.
+  /// Whether the request, after its preemption, finds again the part of its KV that was not overwritten.
   [[nodiscard]] bool findable(const Request& r) const {
     return config_.schedule.caches_preempted() && config_.prefill == PrefillKind::recompute && !decode_.verifies &&
            !offloads(r) && !holds_part(r);
   }
 
-  // Of blocks of prefix_tokens each that requests share.
+  // Blocks of prefix_tokens each that requests share.
   /// Whole blocks of its first tokens.
   [[nodiscard]] std::int64_t blocks_of(std::int64_t tokens) const {
     return prefix_tokens_ > 0 ? tokens / prefix_tokens_ : 0;

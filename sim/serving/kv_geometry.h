@@ -17,10 +17,10 @@ class KvGeometry {
   KvGeometry(const models::LlmSpec& model, std::int64_t tensor_parallel, const CompressedContext& compressed,
              std::int64_t block_tokens);
 
-  /// The same where full KV takes `factor` of its bytes in GPU memory (models::FrameworkMemory).
+  /// Geometry in which full KV takes `factor` of its bytes in GPU memory (models::FrameworkMemory).
   [[nodiscard]] KvGeometry with_full_kv_factor(double factor) const;
 
-  /// The same with an auxiliary drafter's KV of so many bytes a token in the whole group beside it, never compressed.
+  /// Geometry with an auxiliary drafter's KV of so many bytes a token in the whole group beside it, never compressed.
   [[nodiscard]] KvGeometry with_drafter(double token_bytes) const;
 
   /// In tokens, what compressors leave of a context.
@@ -43,7 +43,7 @@ class KvGeometry {
   [[nodiscard]] std::int64_t step_reservation(std::int64_t tokens) const;
   /// Bytes of a block of full KV, a drafter's included.
   [[nodiscard]] std::int64_t block_bytes() const { return block_bytes_ + drafter_block_bytes_; }
-  /// Of the blocks that the first so many tokens fill, and the tokens of those that so many bytes hold.
+  /// Bytes of the blocks that the first so many tokens fill, and tokens of the blocks that so many bytes hold.
   [[nodiscard]] std::int64_t bytes_of_full_blocks(std::int64_t tokens) const {
     return bytes_of_blocks(tokens / block_tokens_);
   }
@@ -60,14 +60,14 @@ class KvGeometry {
   /// part is loaded), rounded down to blocks.
   [[nodiscard]] std::int64_t redundant_reservation(std::int64_t prompt, std::int64_t generated) const;
 
-  /// Bytes moved over a link. What is stored and the compressed KV bring a drafter's with them.
+  /// Bytes moved over a link. Stored and compressed KV include a drafter's.
   [[nodiscard]] std::int64_t full_transfer(std::int64_t tokens) const;
   [[nodiscard]] std::int64_t stored_transfer(std::int64_t tokens) const;
   [[nodiscard]] std::int64_t compressed_transfer(std::int64_t prompt, std::int64_t generated) const;
   [[nodiscard]] std::int64_t reload_transfer(std::int64_t prompt, std::int64_t generated) const;
 
-  // What attention reads of one request. A step's work is the sum over its requests, and sums of these are exact in any
-  // order: bytes are whole, and so are tokens but for what is compressed of them, which is in 1024ths.
+  // Amounts that attention reads of one request. A step's work is the sum over its requests. Sums of these are exact in
+  // any order: bytes are whole, and so are tokens, except those of compressed KV, which are in 1024ths.
   /// Bytes of one copy over all layers (models/kernels shards them), outside of windows too: see leave_out() of
   /// models/kernels.
   [[nodiscard]] double full_read(std::int64_t tokens) const;
@@ -88,7 +88,7 @@ class KvGeometry {
 
  private:
   [[nodiscard]] std::int64_t blocks_for(double tokens) const;
-  /// Of the first so many blocks of a context.
+  /// Bytes of the first so many blocks of a context.
   [[nodiscard]] std::int64_t bytes_of_blocks(std::int64_t blocks) const;
   /// Bytes that so many tokens no longer have in layers with a window.
   [[nodiscard]] double outside_window(std::int64_t tokens) const;
@@ -111,7 +111,7 @@ class KvGeometry {
   std::int64_t drafter_block_bytes_ = 0;
 };
 
-/// What a step fetches for a next one of so many proposals of an auxiliary drafter: one speculative token more for
+/// Fetch of a step for a next one of so many proposals of an auxiliary drafter: one speculative token more for
 /// each.
 models::PrefetchSpec step_prefetch(const ServingConfig& config, std::int64_t proposals);
 

@@ -1,5 +1,5 @@
-// Who holds which KV memory of one group of GPUs, and beside it in host memory. Nothing enters a memory that was not
-// reserved here first.
+// Reservations of KV memory of one group of GPUs, and of host memory beside it, by request. Nothing enters a memory
+// that was not reserved here first.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace kvsim::serving {
 
-/// What may be found again of a request's KV. Apart: only those have it whose blocks have names, or that were pushed
-/// out.
+/// Part of a request's KV that may be found again. Kept apart: only requests whose blocks have names, or that were
+/// preempted, have it.
 class FindableKv {
   friend class KvHoldings;
   friend class Residence;
@@ -26,7 +26,7 @@ class FindableKv {
   memory::MemoryClaim chain_;                       // blocks that were loaded, or are
   std::int64_t shared_ = 0;                         // bytes of all those that it refers to
   std::int64_t found_ = 0;                          // tokens of its prompt that were there when it was first admitted
-  std::int64_t gone_at_ = 0;  // of one that was pushed out: its first byte is the last of so many to be taken
+  std::int64_t gone_at_ = 0;  // of a preempted one: its first byte is the last of so many to be taken
 };
 
 /// Bytes that one request has reserved; KvHoldings writes them.
@@ -61,7 +61,7 @@ class Residence {
   std::unique_ptr<FindableKv> findable_;  // null: nothing is
   std::int64_t held_ = 0;
   std::int64_t staged_ = 0;
-  std::int64_t replaced_ = 0;  // compressed copy given up while the full KV is there
+  std::int64_t replaced_ = 0;  // compressed copy evicted while the full KV is there
   std::int64_t in_host_ = 0;
 };
 
@@ -90,17 +90,17 @@ class KvHoldings {
   [[nodiscard]] bool stage(Residence& r, std::int64_t bytes, std::int64_t replaced);
   /// The full KV leaves, and what it replaced is gathered again from it before: that is the smaller of the two.
   void unstage(Residence& r);
-  /// What was staged is held from now on. Precondition: it replaced nothing.
+  /// Makes staged KV held KV from now on. Precondition: it replaced nothing.
   void keep_staged(Residence& r);
   /// Reserves host memory, unless the request has some already. False and no change where it does not fit.
   [[nodiscard]] bool hold_in_host(Residence& r, std::int64_t bytes);
   void leave_host(Residence& r);
-  /// The GPU memory of a request that is over, or pushed out.
+  /// Frees the GPU memory of a request that is over, or preempted.
   void leave_gpu(Residence& r);
 
-  // Blocks of KV that several requests refer to are there once. One that nobody refers to stays until its room is
-  // taken, those used longest ago first, and of a request from its end.
-  /// Of its first `most` blocks, those that are there, up to the first that is not.
+  // Blocks of KV that several requests refer to are there once. A block that no request refers to stays until its room
+  // is taken, those used longest ago first, and of a request from its end.
+  /// Number of its first `most` blocks that are there, up to the first that is not.
   [[nodiscard]] std::int64_t there(const Residence& r, std::int64_t most) const;
   /// Bytes of its first `count` blocks, which are there, that others refer to: it needs no room for these.
   [[nodiscard]] std::int64_t in_use(const Residence& r, std::int64_t count) const;
@@ -119,14 +119,14 @@ class KvHoldings {
   /// The blocks that the request was loading have arrived, for all who refer to them.
   void loaded(Residence& r);
 
-  // What falls free stays as it is until it is taken, in the order in which it fell free, and of one request from its
-  // end (as vLLM's queue of free blocks). So the first bytes of a request that is pushed out may still be there.
-  /// It leaves, and may come back.
+  // Freed memory stays as it is until it is taken. That happens in the order in which it fell free, and of one request
+  // from its end (as vLLM's queue of free blocks). So the first bytes of a preempted request may still be there.
+  /// The request is preempted, and may come back.
   void push_out(Residence& r);
-  /// Of its first `bytes`, those that nobody has taken since; 0 if it was not pushed out.
+  /// Bytes of its first `bytes` that no other request has taken since; 0 if it was not preempted.
   [[nodiscard]] std::int64_t found(const Residence& r, std::int64_t bytes) const;
-  /// It comes back: the reservation that comes next takes what is found from where it is, not from what fell free
-  /// first. Returns found(). Preconditions: it takes no less, and all who were pushed out after this one are back.
+  /// The request comes back: the reservation that comes next takes what is found from where it is, not from what fell
+  /// free first. Returns found(). Preconditions: it takes no less, and all requests preempted after this one are back.
   std::int64_t take_back(Residence& r, std::int64_t bytes);
 
   /// GPU memory of nobody in particular.

@@ -6,8 +6,8 @@
 //   next_layers the same some layers ahead: layer j's fetch when the attention of the layer so many before it is done
 //   on_demand   asked for within the layer, once its scores are there; the attention waits for it
 //
-// What new tokens' KV and chunks of prompts leave in host memory goes the other way, each layer's when its attention is
-// done. Source: SpeCache (Jie et al., arXiv:2503.16163), section 3.3.
+// KV of new tokens and of chunks of prompts that goes to host memory crosses the other way, each layer's when its
+// attention is done. Source: SpeCache (Jie et al., arXiv:2503.16163), section 3.3.
 #pragma once
 
 #include <cstdint>
@@ -71,8 +71,8 @@ struct LayerPipelineConfig {
 std::unique_ptr<LayerPipeline> make_simulated_layers(machine::GpuWork& gpus, const LayerPipelineConfig& config,
                                                      transport::Link& to_gpu, transport::Link& to_host);
 
-/// In closed form: one event a step. The same times to the nanosecond, and no other transfer may be submitted to the
-/// links while a step runs.
+/// Pipeline in closed form: one event a step. Its times are equal to the nanosecond, and no other transfer may be
+/// submitted to the links while a step runs.
 std::unique_ptr<LayerPipeline> make_planned_layers(engine::Simulator& simulator, const LayerPipelineConfig& config,
                                                    transport::PlannedLink& to_gpu, transport::PlannedLink& to_host);
 

@@ -115,7 +115,7 @@ class NextLayers final : public LayerPipeline {
     std::vector<SimTime> next;
     for (std::int64_t j = 0; j < layers_; ++j) {
       at = at + step.before;
-      // What the step before asked for, then what this one did.
+      // The first layers wait for fetches of the step before, the others for fetches of this step.
       if (j < ahead_ && step.waits && !pending_.empty()) at = std::max(at, pending_[static_cast<std::size_t>(j)]);
       if (j >= ahead_ && !asked_.empty()) at = std::max(at, asked_[static_cast<std::size_t>(j - ahead_)]);
       at = at + step.attention;

@@ -19,7 +19,7 @@ class SimulatedLayers final : public LayerPipeline {
     step_ = step;
     on_end_ = on_end;
     layer_ = 0;
-    // Of what was asked for ahead, in order: the next step's first fetch comes after everything so far.
+    // Fetches asked for ahead arrive in order: the next step's first fetch comes after everything so far.
     needed_ = next_needed_;
     next_needed_ = asked_ + (config_.fetches == FetchTime::next_layers ? within_step() : 0);
     waits_ = step.waits && needed_ < asked_;

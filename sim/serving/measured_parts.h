@@ -30,7 +30,7 @@ struct TierMeasurement {
   std::int64_t bytes_peak = 0;  ///< most bytes reserved in one replica's tier
 };
 
-/// What requests on one path through two pools came to.
+/// Requests and tokens of one path through two pools.
 struct PathMeasurement {
   std::uint64_t started = 0;    ///< requests that were given this path in the measured part
   std::uint64_t completed = 0;  ///< of those that finished there, had this path
@@ -52,7 +52,7 @@ struct PoolMeasurement {
 };
 
 /// Where prompts' KV came from, in tokens, each prompt once: for the remote node where it takes one, else for the local
-/// one. What verification loads is left out.
+/// one. Loads of verifications are left out.
 struct PrefixMeasurement {
   std::int64_t loaded_tokens = 0;   ///< read from the storage node
   std::int64_t on_node_tokens = 0;  ///< already on the node: no transfer
@@ -67,7 +67,7 @@ struct ReuseMeasurement {
   std::int64_t chunk_tokens = 0;       ///< of all chunks
   std::int64_t loaded_tokens = 0;      ///< of chunks that were stored
   std::int64_t apart_tokens = 0;       ///< of chunks that were not, computed alone
-  std::int64_t recomputed_tokens = 0;  ///< of chunks, computed again over the whole prompt
+  std::int64_t recomputed_tokens = 0;  ///< of chunks, recomputed over the whole prompt
   std::int64_t other_tokens = 0;       ///< behind the chunks
   double queue_s = 0;                  ///< arrival to admission
   double load_s = 0;                   ///< admission to the last stored byte
@@ -81,7 +81,7 @@ struct ReuseMeasurement {
   std::uint64_t selections_longer = 0;  ///< choices that came after the last stored byte
 };
 
-/// What answers scored, where prompts belong to tasks.
+/// Scores of answers, where prompts belong to tasks.
 struct AnswerMeasurement {
   std::uint64_t answers = 0;
   double score = 0;        ///< sum
@@ -89,7 +89,7 @@ struct AnswerMeasurement {
   std::uint64_t good = 0;  ///< at or above the quality floor; all of them where there is none
 };
 
-/// What steps fetched from host memory beside computing (policies that fetch KV).
+/// Fetches of steps from host memory beside computing (policies that fetch KV).
 struct FetchMeasurement {
   std::uint64_t steps = 0;          ///< forward passes with a fetch
   std::int64_t bytes = 0;           ///< asked for
@@ -102,15 +102,15 @@ struct FetchMeasurement {
   std::uint64_t first_choices = 0;  ///< pre-decode steps of requests: pairs chosen before the first token
 };
 
-/// What an auxiliary drafter proposed. Of policies that draft with something else besides, its tokens count here alone
-/// until that draft is verified.
+/// Proposals of an auxiliary drafter. Under policies that draft with something else besides, its tokens count here
+/// alone until that draft is verified.
 struct DrafterMeasurement {
   std::uint64_t steps = 0;  ///< of requests, with a proposal
   std::int64_t proposed_tokens = 0, accepted_tokens = 0;
   double gpu_s = 0;  ///< GPU time of its passes; of the whole run
 };
 
-/// What lies in one tier at the end of the run.
+/// Contents of one tier at the end of the run.
 struct TierContents {
   std::uint64_t objects = 0;
   std::int64_t bytes = 0;                        ///< as stored
@@ -126,7 +126,7 @@ struct DatasetMeasurement {
   double quality = 0;  ///< sum
 };
 
-/// What became of prompts that are stored and found again (sim/cache).
+/// Loads, stores and moves of prompts that are stored and found again (sim/cache).
 struct PlacementMeasurement {
   std::int64_t loaded_tokens = 0;                ///< of prompts, each once: continued from what was stored
   std::int64_t computed_tokens = 0;              ///< the others
@@ -137,7 +137,7 @@ struct PlacementMeasurement {
   std::uint64_t promotions = 0;                  ///< objects that belong to a higher tier since they were loaded
   std::uint64_t demotions = 0;                   ///< to a lower one, for lack of room
   std::uint64_t recompressions = 0;              ///< objects made smaller after they were stored, wherever they went
-  std::uint64_t drops = 0;                       ///< objects given up
+  std::uint64_t drops = 0;                       ///< dropped objects
   std::int64_t moved_bytes = 0;                  ///< written to a tier for a store or a demotion
   std::uint64_t whole_loads = 0;                 ///< objects whose missing KV was read for a verification
   std::int64_t whole_bytes = 0;                  ///< of these
@@ -159,14 +159,14 @@ struct DraftLengthMeasurement {
 
 /// Sessions: requests that wait for each other.
 struct SessionMeasurement {
-  // Of the whole run.
+  // Counts of the whole run.
   std::uint64_t begun = 0;
   std::uint64_t cut = 0;        ///< ended by a turn that was refused
   std::uint64_t under_way = 0;  ///< when it ended
   std::uint64_t alone = 0;      ///< requests of a trace that belong to none
   // Sub-agents, which the others do not count.
   std::uint64_t sub_agents_begun = 0, sub_agents_cut = 0, sub_agents_under_way = 0;
-  // Of those that ended in the measured part, as a whole.
+  // Counts of sessions that ended in the measured part, as a whole.
   std::uint64_t finished = 0;
   std::int64_t turns = 0;
 };

@@ -59,7 +59,7 @@ constexpr std::size_t member_count() {
 
 }  // namespace internal
 
-/// What has fields of its own.
+/// Types that have fields of their own.
 template <class T>
 concept Measured = requires {
   fields_of(static_cast<const T*>(nullptr));

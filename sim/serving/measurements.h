@@ -1,5 +1,5 @@
-// What a simulation measures, raw: samples and sums over the measured part of the run (after the warm-up). Results are
-// made of these; measurements of several replications merge into one.
+// Measurements of a simulation, raw: samples and sums over the measured part of the run (after the warm-up). Results
+// are made of these; measurements of several replications merge into one.
 #pragma once
 
 #include <array>
@@ -24,17 +24,17 @@ struct Measurements {
   std::uint64_t arrived = 0, completed = 0, refused = 0, running = 0;
   std::uint64_t preemptions = 0;
 
-  // Of the measured part.
+  // Measured part of the run.
   double measured_s = 0;
   std::uint64_t arrived_measured = 0;  ///< arrived in the measured part
   std::uint64_t waiting_before = 0;    ///< for admission when that began
-  /// The same when it ended; where it went on past the arrivals, since requests are judged one by one
-  /// (RunConfig::judge_until_s) or an open workload without sessions had no more of them, when the last had come.
+  /// Requests waiting for admission when the measured part ended, or at the last arrival if it went on past that. That
+  /// is so where requests are judged (RunConfig::judge_until_s), or an open workload without sessions ran out.
   std::uint64_t waiting_after = 0;
   std::uint64_t runs_past_arrivals = 0;  ///< runs whose waiting_after is of the last arrival
   std::uint64_t completed_measured = 0;  ///< finished in the measured part
-  /// Of the threads that turn prompts into tokens, one a replica (EngineConfig::tokenise_s): seconds of the texts that
-  /// they began in the measured part, at most all of their seconds, and those. Both 0 where that takes no time.
+  /// Seconds of the threads that turn prompts into tokens, one a replica (EngineConfig::tokenise_s). First, of texts
+  /// begun in the measured part, at most all seconds; second, all. Both 0 where that takes no time.
   double tokenising_s = 0, tokenisers_s = 0;
   std::int64_t output_tokens = 0;        ///< emitted in the measured part
   std::int64_t prompt_tokens = 0;        ///< whose KV became available there (loaded or prefilled)
@@ -46,8 +46,8 @@ struct Measurements {
   /// kSloPercentiles.
   std::array<std::uint64_t, kSloPercentiles.size()> within_percentile{};
   std::uint64_t good = 0;  ///< of within_slo, with a quality at or above the floors that are set: goodput
-  /// Of every request that arrived in the judged part of the run (RunConfig::judge_until_s), in order of arrival, which
-  /// objectives it missed. Nobody is left out: the refused and the unfinished are misses.
+  /// Objectives that each request missed, for all that arrived in the judged part of the run
+  /// (RunConfig::judge_until_s), in order of arrival. The refused and the unfinished are included as misses.
   std::vector<Verdict> verdicts;
 
   std::uint64_t rounds = 0;

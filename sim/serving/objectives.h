@@ -39,7 +39,7 @@ Standing standing_of(const SloConfig& slo, const Request& request, engine::SimTi
 // Judges requests one by one against the latency objectives, the unfinished too.
 
 /// Keeps Measurements::verdicts. A replica writes the verdict of a request that finishes; all others are this class's.
-/// What it is given must outlive it.
+/// The constructor's arguments must outlive it.
 class Judgement {
  public:
   Judgement(const ServingConfig& config, const engine::IdTable<Request>& requests, Measurements& measured)

@@ -57,7 +57,7 @@ class PromptStore {
   /// It goes to another group of GPUs than it came to.
   virtual void assigned(const Request&, std::size_t /*replica*/) {}
 
-  /// What could be loaded for the request now.
+  /// Prefix of the request's prompt that could be loaded now.
   [[nodiscard]] virtual StoredPrefix find(const Request&) const { return {}; }
   /// Grows whenever find() may return something else for any request than before, but for its quality.
   [[nodiscard]] virtual std::uint64_t changes() const { return 0; }
@@ -73,8 +73,8 @@ class PromptStore {
 
   /// How the request's prompt is put together from what find() returns now, where prompts are put together at all.
   [[nodiscard]] virtual std::unique_ptr<PromptAssembly> assembly(const Request&) const { return nullptr; }
-  /// Of an assembly that selects: the small model reads the prompt on GPUs of its own; `on_selected` runs when the
-  /// tokens are chosen, never within the call.
+  /// Chooses tokens for an assembly that selects: the small model reads the prompt on GPUs of its own. `on_selected`
+  /// runs when the tokens are chosen, never within the call.
   virtual void select_elsewhere(const Request&, engine::Callback) {}
   /// Seconds on the replica's GPUs for the small model to read these parts of prompts in one pass.
   [[nodiscard]] virtual double scoring_s(std::span<const models::PrefillChunk>) const { return 0; }
@@ -82,7 +82,7 @@ class PromptStore {
   /// All of its prompt's KV is on its replica now (of an assembly: all of its chunks' KV as they are stored): what was
   /// computed is stored, beside the decoding.
   virtual void computed(const Request&) {}
-  /// It was pushed out of GPU memory, KV and all; it may be computed again.
+  /// The request was preempted and lost all its KV in GPU memory; that KV may be recomputed.
   virtual void preempted(const Request&) {}
   /// It has its last token, and its KV leaves the GPU. Returns what its context should be profiled again with, if its
   /// quality calls for it; profiling() follows if the replica has room.

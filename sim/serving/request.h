@@ -16,7 +16,7 @@
 
 namespace kvsim::serving {
 
-// What a request knows of its own drafts, for the policies that choose how many tokens its next round drafts.
+// Evidence that a request keeps of its own drafts, for the policies that choose how many tokens its next round drafts.
 
 /// Outcomes of drafted tokens. A round tells of each accepted token, and of the one that ended it: those behind the
 /// first mismatch say nothing.
@@ -67,17 +67,17 @@ enum class Reload : std::uint8_t {
   arrived     ///< in GPU memory, together with the compressed KV or instead of it
 };
 
-/// What becomes of a decoding request in an iteration, under a policy that verifies.
+/// Action of a decoding request in an iteration, under a policy that verifies.
 enum class Action : std::uint8_t {
   stall,  ///< takes no part in this iteration
   draft,  ///< one token against the compressed KV
   verify  ///< all drafted tokens against the full KV, which must have arrived
 };
 
-/// What of a prompt was found in a prompt store, from its first token on.
+/// Part of a prompt that was found in a prompt store, from its first token on.
 struct StoredPrefix {
   std::int64_t tokens = 0;   ///< positions that need no computing; 0: nothing was stored
-  std::int64_t dropped = 0;  ///< of these, tokens whose KV was given up: neither loaded nor attended to
+  std::int64_t dropped = 0;  ///< of these, tokens whose KV was dropped: neither loaded nor attended to
   double unpack_s = 0;       ///< GPU time of turning it into 16-bit KV
   double quality = 1;        ///< relative task score of a request that continues from it
   double step_kl = 0;        ///< nats per decoding step against the whole KV; NaN where unknown
@@ -89,9 +89,9 @@ struct StoredPrefix {
   friend bool operator==(const StoredPrefix&, const StoredPrefix&) = default;
 };
 
-/// What computing a prompt takes whose KV is put together from chunks (sim/reuse): chunks that are not stored are
-/// computed alone, a small model chooses tokens, and those are computed over the whole prompt, with all that follows
-/// the chunks.
+/// Computation of a prompt whose KV is put together from chunks (sim/reuse). Chunks that are not stored are computed
+/// alone, and a small model chooses tokens. Those are computed over the whole prompt, with all that follows the
+/// chunks.
 struct PromptAssembly {
   std::int64_t apart = 0;          ///< tokens of chunks that are computed alone
   std::int64_t apart_unit = 0;     ///< tokens of each of these
@@ -130,8 +130,8 @@ class AssemblyProgress {
 
 class UniformBatch;
 
-/// Whether a request takes part in the same step again and again with others; UniformBatch writes it. What it has come
-/// to is then written into it only when somebody asks: UniformBatch::update().
+/// Whether a request takes part in the same step again and again with others; UniformBatch writes it. Its state is then
+/// written into it only on request: UniformBatch::update().
 class UniformPlace {
  private:
   friend class UniformBatch;
@@ -142,7 +142,7 @@ class UniformPlace {
 
 class Scheduling;
 
-/// What becomes of a request in each iteration until its schedule is asked about it again; Scheduling writes it.
+/// Action of a request in each iteration until its schedule is asked about it again; Scheduling writes it.
 class ScheduledPlace {
  private:
   friend class Scheduling;
@@ -166,7 +166,7 @@ struct DraftRound {
   bool ended_accepted = false;  ///< the last round gave no token of the verifier's own: all that was left was accepted
   bool pairs_asked = false;     ///< speculative prefetch: the step before chose the pairs of the coming one
   std::int64_t unseen = 0;      ///< tokens at the request's end that an auxiliary drafter has not read yet
-  /// Of its prompt, tokens computed over what had been loaded compressed: the next verification computes them again.
+  /// Tokens of its prompt computed over what had been loaded compressed: the next verification recomputes them.
   std::int64_t tail = 0;
   engine::SimTime first_draft;          ///< the request's first token was drafted
   engine::SimTime due;                  ///< drafts made at another instance are expected where they are verified
@@ -183,7 +183,7 @@ struct KvMoving {
   std::uint16_t stale_reloads = 0;  ///< reloads for one that is over
 };
 
-/// What it is drawn from how many of a request's tokens are accepted.
+/// Source from which the number of accepted tokens of a request is drawn.
 struct AcceptanceSampler {
   engine::RandomStream stream;
   models::RequestAcceptance acceptance;
@@ -199,7 +199,7 @@ struct RequestSamplers {
 struct Prefill {
   std::int64_t target = 0;                       ///< tokens whose KV must exist before decoding
   std::int64_t done = 0;                         ///< of which exist; while it waits, that may still be found
-  std::int64_t recomputed = 0;                   ///< of these, computed again whole for a verification (FullKvSource)
+  std::int64_t recomputed = 0;                   ///< of these, recomputed whole for a verification (FullKvSource)
   std::unique_ptr<PromptAssembly> assembly;      ///< how the latest admission puts it together; null: simply prefilled
   std::unique_ptr<AssemblyProgress> assembling;  ///< of that; null: it never was
 };
@@ -224,7 +224,7 @@ struct TokenRecord {
   std::int64_t direct_tokens = 0;  ///< tokens from ordinary decoding or prefill
 };
 
-/// What only some requests need lies apart: many may wait at once.
+/// State of a request. Parts that only some requests need lie apart: many requests may wait at once.
 struct Request {
   std::uint64_t id = 0;
   engine::SimTime arrival;
@@ -268,7 +268,7 @@ struct Request {
 // Where a simulation gets its requests: a trace or a generator, one at a time, so that nothing is held in memory that
 // has not arrived yet.
 
-/// Of a workload of sessions: what follows on a turn. It is known when that turn is over.
+/// Next turns in a workload of sessions. The turn that follows on another one is known when that one is over.
 class TurnFeed {
  public:
   virtual ~TurnFeed() = default;
@@ -289,7 +289,7 @@ class RequestFeed {
   virtual ~RequestFeed() = default;
   /// The next request in order of arrival, or nothing at the end. In a closed loop the arrival time is not used.
   virtual std::optional<models::RequestSpec> next() = 0;
-  /// Of requests that belong to sessions (next() gives their first turns); else null.
+  /// Turns of requests that belong to sessions (next() gives their first turns); else null.
   [[nodiscard]] virtual TurnFeed* turns() { return nullptr; }
   /// Requests kept in the system at once (closed loop), or sessions under way; 0: they arrive at their own times
   /// (open).

@@ -1,5 +1,5 @@
-// What becomes of requests, written down: tokens as they are emitted, rounds as they are verified, requests as they
-// finish, in the request itself and, after the warm-up, in the measurements.
+// Record of requests: tokens as they are emitted, rounds as they are verified, requests as they finish. It is kept in
+// the request itself and, after the warm-up, in the measurements.
 #pragma once
 
 #include <cstddef>
@@ -54,7 +54,7 @@ struct Timeline {
   void add(const LoadSample& sample, const std::map<std::string, transport::LinkTotals>& totals);
 };
 
-/// What a finished request's output is worth beside that of full-KV decoding.
+/// Fidelity of a finished request's output beside that of full-KV decoding.
 struct OutputFidelity {
   bool lossless = true;
   double step_kl_nats = 0;                                                ///< per token, where lossy
@@ -66,7 +66,7 @@ struct OutputFidelity {
 OutputFidelity decoding_fidelity(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
                                  std::int64_t prompt, std::int64_t generated);
 
-/// The same of a request that ends now, and what its prompt was loaded as.
+/// Fidelity of the output of a request that ends now, with the form that its prompt was loaded in.
 OutputFidelity output_fidelity(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
                                const Request& r);
 

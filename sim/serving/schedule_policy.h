@@ -37,19 +37,19 @@ class FullKvLoads {
   [[nodiscard]] virtual double first_load(const Request& r, std::int64_t bytes) const = 0;
   /// Load that an iteration of so many seconds has room for, beside so many decoding requests.
   [[nodiscard]] virtual double loads_each(double iteration_s, std::int64_t /*decoding*/) const { return iteration_s; }
-  /// Nothing of the request is final before its next verification. Nobody gains by drafts that put it off: schedules
-  /// that plan verifications place this one at the earliest iteration that has room, and the others leave it to
+  /// Nothing of the request is final before its next verification. Drafts that put it off gain nothing: schedules that
+  /// plan verifications place this one at the earliest iteration that has room, and the others leave it to
   /// SchedulePolicyEntry::loads_first_at_once. A planned one takes no memory while it waits for the link or the steps.
   [[nodiscard]] virtual bool is_first(const Request&) const { return false; }
 };
 
-/// What a policy may know of its replica.
+/// State of its replica that a policy may read.
 struct ReplicaView {
   engine::SimTime now;
   /// Requests in Phase::decoding, in order of admission; where drafts are made elsewhere, those that are verified here.
-  /// Pointers stay valid until the request is removed. What those who are not asked about have drafted may lag behind.
+  /// Pointers stay valid until the request is removed. Drafts of requests that are not asked about may lag behind.
   std::span<const Request* const> decoding;
-  /// Of these, in the same order, those about whom plan() decides.
+  /// Requests of `decoding`, in the same order, about which plan() decides.
   std::span<const Request* const> asked;
   std::int64_t drafting = 0;             ///< others that draft, as was decided before
   double iteration_s = 0;                ///< estimate of an iteration's length
@@ -61,7 +61,7 @@ struct ReplicaView {
   const FullKvLoads* full_kv = nullptr;  ///< what verifications load
 };
 
-/// What becomes of a request.
+/// Decision about a request.
 struct Decision {
   static constexpr std::int64_t kUntilItChanges = std::numeric_limits<std::int64_t>::max();
 
@@ -97,14 +97,14 @@ class SchedulePolicy {
   /// cross the link before it can decode. On true the policy has made its reservations.
   virtual bool admit(const Request& /*request*/, std::int64_t /*first_load_bytes*/, const ReplicaView&) { return true; }
 
-  /// So many iterations have begun since it was last told, or would have in an idle time; told before anything else.
+  /// Advances the policy by the iterations begun since the last call, or passed while idle; called before all else.
   virtual void pass(std::int64_t /*iterations*/) {}
 
   /// Decides the coming iteration. Asked where view.asked is not empty or, unless it decides_together(), nobody drafts
   /// as was decided before; plan.reloads is empty.
   virtual void plan(const ReplicaView& view, IterationPlan& plan) = 0;
 
-  /// Who is asked about one request is asked about all, and also where one was verified, has come or is gone.
+  /// Whether the policy decides about all requests when it is asked about one, or when one was verified, came or left.
   [[nodiscard]] virtual bool decides_together() const { return false; }
 
   /// The request was verified and begins its next round (it has tokens left to generate). False: there is no place for
@@ -142,7 +142,7 @@ inline bool all_drafted(const Request& r) {
   return r.round.drafted >= r.round.target;
 }
 
-/// The same where it is verified.
+/// Whether its draft is complete where it is verified.
 inline bool draft_complete(const Request& r) {
   return !r.round.away && all_drafted(r);
 }

@@ -27,7 +27,7 @@ class Fabric;
 
 namespace kvsim::serving {
 
-/// Is told what becomes of requests, as it happens.
+/// Listener that is told of each request's arrival, entry, refusal and end, as they happen.
 class RequestWatcher {
  public:
   virtual ~RequestWatcher() = default;
@@ -35,7 +35,7 @@ class RequestWatcher {
   virtual void arrived(engine::SimTime now) = 0;
   /// One gets its Request::id. Called before finished().
   virtual void entered(std::uint64_t /*id*/, const models::RequestSpec& /*spec*/) {}
-  /// One that arrived then can never run: nothing more is said of it.
+  /// A request that arrived then can never run: nothing more is said of it.
   virtual void refused(engine::SimTime arrival) = 0;
   /// `path`: ServingSystem::path_of.
   virtual void finished(const Request& request, std::string_view path) = 0;
@@ -63,7 +63,7 @@ struct SimulationOutcome {
 // nodes around a storage node (sim/pools). The loop knows arrivals, warm-up, judgement and the end of a run; a system
 // knows what happens to a request in between.
 
-/// What the run loop lends to a system; all of it outlives the system.
+/// Environment that the run loop lends to a system; all of it outlives the system.
 struct RunEnvironment {
   engine::Simulator& simulator;
   const ServingConfig& config;
@@ -76,7 +76,7 @@ struct RunEnvironment {
   std::int64_t prefix_block_tokens = 0;           ///< of RequestSpec::prefix_blocks; 0: they are empty
   const engine::ServerPool* front_end = nullptr;  ///< threads that turn prompts into tokens; null: that takes no time
 
-  /// What all groups of GPUs of a system share that is timed so.
+  /// Environment of all groups of GPUs of a system that `timer` times.
   [[nodiscard]] machine::GpuGroup::Environment gpus(const models::StepTimer& timer) const {
     return {simulator,
             timer.one_token_s(),
@@ -111,7 +111,7 @@ class ServingSystem {
   /// Throws engine::InvariantViolation where a conservation law of memory or requests broke.
   virtual void check_conservation() const = 0;
 
-  /// The load now. What it notes for the next call is of no meaning to anything else.
+  /// The load now. Notes that it takes for the next call matter to nothing else.
   [[nodiscard]] virtual LoadSample load() = 0;
   /// Bytes of GPU memory for KV, over all machines.
   [[nodiscard]] virtual std::int64_t kv_capacity() const = 0;

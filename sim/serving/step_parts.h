@@ -34,8 +34,8 @@ namespace kvsim::serving {
 [[nodiscard]] double attention_time_factor(const ServingConfig& config, const GroupConfig& group,
                                            const models::CompressorSpec& compressor);
 
-/// The same for the low-bit copies of policies that prefetch: 0 where they are dequantised to GPU memory first (see
-/// add_low_bit_decode).
+/// Attention-time factor of the low-bit copies of policies that prefetch: 0 where they are dequantised to GPU memory
+/// first (see add_low_bit_decode).
 [[nodiscard]] double low_bit_time_factor(const ServingConfig& config, const GroupConfig& group);
 
 /// One token against the full KV of `context` tokens.
@@ -46,7 +46,7 @@ void add_decode(models::StepWork& work, const KvGeometry& geometry, std::int64_t
 void add_draft(models::StepWork& work, const KvGeometry& geometry, std::int64_t prompt, std::int64_t generated,
                std::int64_t drafted, double attention_time_factor);
 
-/// The same with `proposed` tokens of an auxiliary drafter, which one pass over that KV takes too.
+/// One draft with `proposed` tokens of an auxiliary drafter, which one pass over that KV takes too.
 void add_draft(models::StepWork& work, const KvGeometry& geometry, std::int64_t prompt, std::int64_t generated,
                std::int64_t drafted, std::int64_t proposed, double attention_time_factor);
 
@@ -80,7 +80,7 @@ void add_rows(models::StepWork& work, const KvGeometry& geometry, std::int64_t r
 [[nodiscard]] double decompression_s(const ServingConfig& config, const GroupConfig& group, const KvGeometry& geometry,
                                      const models::StepTimer& timer, std::int64_t tokens);
 
-/// What a forward pass does for one request, in the order in which timelines name it.
+/// Work of a forward pass for one request, in the order in which timelines name it.
 enum class Work : std::uint8_t {
   decode,      ///< its next token, which is final
   draft,       ///< a token to be verified
@@ -138,7 +138,7 @@ struct ForwardPass {
   [[nodiscard]] engine::Duration computing() const;
   /// As its group is told of it, in `time` and as one that decodes, with the account of its work.
   [[nodiscard]] machine::Step step(models::StepTimes& times) const;
-  /// What it does, for a timeline: "draft+verify".
+  /// Name of the step's work, for a timeline: "draft+verify".
   [[nodiscard]] std::string name() const;
 };
 
@@ -158,7 +158,7 @@ inline double most_left_s(double transfer_s, double pass_s, std::int64_t layers)
   return (l - 1) / l * std::min(transfer_s, pass_s);
 }
 
-/// What a pass takes after the last bytes have arrived: its last layer.
+/// Time of a pass after the last bytes have arrived: its last layer.
 inline engine::Duration last_layer(const models::StepTime& pass, std::int64_t layers) {
   return std::max(engine::from_seconds(pass.total_s / static_cast<double>(layers)), engine::Duration{1});
 }
@@ -183,7 +183,7 @@ class StepParts {
   [[nodiscard]] bool may_grow() const { return one_token_each_; }
   /// It decodes over compressed KV.
   [[nodiscard]] bool decodes_compressed() const { return decoding_reads_ == memory::KvForm::compressed; }
-  /// So many tokens of a prompt whose last chunk is in the pass are compressed after it.
+  /// Adds the compression of so many tokens of a prompt, after the pass that has its last chunk.
   void add_compression(std::int64_t tokens, models::StepWork& work) const;
 
  private:

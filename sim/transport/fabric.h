@@ -16,8 +16,8 @@
 
 namespace kvsim::transport {
 
-/// Owned by the run loop, so that it is measured, checked and sampled in one place.
-/// What lies between a group of GPUs and the host memory beside it, each way.
+/// Way between a group of GPUs and the host memory beside it, in each direction. The run loop owns the fabric, so that
+/// it is measured, checked and sampled in one place.
 struct HostWay {
   double to_gpu_bytes_per_s = 0;
   double from_gpu_bytes_per_s = 0;
@@ -56,14 +56,14 @@ class Fabric {
   /// Plans changes of the bandwidth of links; `on_change`, unless empty, runs after each.
   void plan_outages(const std::vector<LinkId>& links, std::vector<Outage> outages, engine::Callback on_change = {});
 
-  /// What crosses the link takes so many times as long from now on, until the next call. Precondition: slowdown >= 1.
+  /// Makes transfers on the link take so many times as long from now until the next call. Precondition: slowdown >= 1.
   void slow(LinkId link, double slowdown);
   /// Network::watch.
   void watch(LinkId link, engine::Callback on_change) { network_.watch(link, on_change); }
 
   [[nodiscard]] const Network& network() const { return network_; }
 
-  /// What is counted from here on is measured().
+  /// Starts the counts that measured() returns.
   void start_measuring();
   [[nodiscard]] std::map<std::string, LinkTotals> measured() const;
   /// Since the start of the run.
@@ -89,7 +89,7 @@ class Fabric {
     double fraction = 1;
     engine::Callback on_change;
   };
-  /// Of every link, lane and planned link.
+  /// Counts of every link, lane and planned link.
   struct Counts {
     engine::SimTime at;
     std::vector<LinkStatistics> links, lanes, planned;

@@ -38,7 +38,7 @@ class Lane : public Link {
 
   TransferId submit(const Transfer& transfer) override;
   bool cancel(TransferId id) override;
-  /// Of the narrowest link of its route.
+  /// Bandwidth of the narrowest link of its route.
   [[nodiscard]] double bandwidth() const override { return network_.bandwidth(config_.route); }
   [[nodiscard]] std::size_t in_flight_or_queued() const override { return jobs_.size(); }
   [[nodiscard]] std::int64_t backlog_bytes() const override;
@@ -49,7 +49,7 @@ class Lane : public Link {
   [[nodiscard]] const LaneConfig& config() const { return config_; }
   /// Whole sizes of those that wait or are under way, where their priority is 0 or more.
   [[nodiscard]] std::int64_t urgent_bytes() const { return urgent_bytes_; }
-  /// What a serialised lane carries now, and since when; null where it is free.
+  /// Transfer that a serialised lane carries now, and since when; null where it is free.
   struct Carried {
     const Transfer& transfer;
     engine::SimTime since;

@@ -1,5 +1,5 @@
-// What moves bytes between two places, one transfer after another or several at once: a lane over links of a network,
-// or a link whose future is planned.
+// Links that move bytes between two places, one transfer after another or several at once. A link is a lane over links
+// of a network, or has a planned future.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ struct LinkStatistics {
   std::uint64_t transfers_started = 0;
 };
 
-/// What the links of one kind (all replicas' host_to_gpu, say) carried.
+/// Totals of the links of one kind (all replicas' host_to_gpu, say).
 struct LinkTotals {
   double busy_s = 0;
   double capacity_s = 0;   ///< time, times the number of such links

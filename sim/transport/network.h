@@ -53,7 +53,7 @@ class Network {
   void watch(LinkId link, engine::Callback on_change) { links_.at(link.index).on_change = on_change; }
 
   [[nodiscard]] double bandwidth(LinkId link) const { return links_.at(link.index).bytes_per_s; }
-  /// Of the narrowest link of a route.
+  /// Bandwidth of the narrowest link of a route.
   [[nodiscard]] double bandwidth(std::span<const LinkId> route) const;
   /// Work (bytes times slowdown) per second of a flow now; 0 while it is set up, or if it is gone. Infinite where its
   /// route is empty. Not const: it may bring the rates up to date.
@@ -85,7 +85,7 @@ class Network {
     engine::SimTime updated;
     engine::EventHandle event;  // the end of its setup, or its last byte leaving
     bool moving = false;
-    // Of the recomputation that last visited it:
+    // State of the recomputation that last visited it:
     std::uint64_t epoch = 0;
     double new_rate = 0;
     bool rated = false;  // new_rate is known
@@ -105,7 +105,7 @@ class Network {
     LinkStatistics statistics;
     engine::Duration busy;
     engine::SimTime busy_since;
-    // Of the recomputation under way:
+    // State of the recomputation under way:
     std::uint64_t epoch = 0;
     double left = 0;  // bandwidth not yet given out
     std::size_t unrated = 0;

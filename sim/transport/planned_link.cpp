@@ -199,7 +199,7 @@ std::int64_t PlannedLink::backlog_bytes() const {
   return static_cast<std::int64_t>(std::ceil(backlog));
 }
 
-/// What was planned, less what of it has not happened yet.
+/// Planned statistics, less the part that has not happened yet.
 LinkStatistics PlannedLink::statistics() const {
   const std::int64_t now = simulator_.now().ns;
   LinkStatistics s = all_;

@@ -16,8 +16,8 @@
 
 namespace kvsim::transport {
 
-// A sequence of n integers that is the largest of a few arithmetic progressions: x_j = max_i (start_i + j step_i). What
-// max-plus recurrences of uniform pipelines yield: times of the layers of a forward pass, known without visiting them.
+// A sequence of n integers that is the largest of a few arithmetic progressions: x_j = max_i (start_i + j step_i).
+// Uniform pipelines (max-plus) yield it: times of the layers of a forward pass, known without visiting them.
 
 class ConvexSequence {
  public:

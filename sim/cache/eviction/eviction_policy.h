@@ -1,7 +1,7 @@
-// Which object leaves a full tier. To add a policy: a file in policies/ with a class and `EvictionPolicyEntry
-// eviction_NAME()`. The build finds it.
+// Policies that choose the object to leave a full tier. To add a policy: a file in policies/ with a class and
+// `EvictionPolicyEntry eviction_NAME()`. The build finds it.
 //
-// A policy sees names, sizes and uses; it knows nothing of time, links or representations. Whoever owns the tier asks
+// A policy sees names, sizes and uses; it knows nothing of time, links or representations. The owner of the tier asks
 // for victims until there is room, then inserts.
 #pragma once
 
@@ -50,8 +50,8 @@ class EvictionPolicy {
   /// The object, which is in the tier, is used.
   virtual void hit(ObjectId id) = 0;
   /// The object, which is in the tier, counts as used as lately as what was inserted last, and no more often than
-  /// before: the first blocks of a chain whose end was just stored. Of policies that order by the time of use, or
-  /// equals by it.
+  /// before: the first blocks of a chain whose end was just stored. It matters to policies that order by the time of
+  /// use, or equals by it.
   virtual void touch(ObjectId) {}
   /// Takes the next victim out of the tier; kNoObject where it is empty or all are pinned. `incoming`: the object that
   /// room is made for (some policies look whether they remember it), or kNoObject. Returns `incoming`, and takes

@@ -1,5 +1,5 @@
-// What an eviction policy would hit on a trace: no time, no links, one cache. Objects are numbered from 0; the blocks
-// of a trace, which come with hashes, are given such numbers first.
+// Replay of a trace under an eviction policy, which gives its hits: no time, no links, one cache. Objects are numbered
+// from 0; the blocks of a trace, which come with hashes, are given such numbers first.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +53,7 @@ class Interner {
 
   /// The id of the key, a new one if it never came. Throws std::length_error beyond 2^31 keys.
   ObjectId intern(std::uint64_t key);
-  /// The same for every key in turn, faster: later slots are fetched while earlier ones are looked at. `ids` has as
+  /// Returns the ids of all keys in turn, faster: it fetches later slots while it looks at earlier ones. `ids` has as
   /// many elements as `keys`.
   void intern(std::span<const std::uint64_t> keys, std::span<ObjectId> ids);
 

@@ -51,7 +51,7 @@ double Configurations::dropped_utility(std::int64_t full_bytes) const {
   return models::dropped_utility_s(alpha_s_, models::prefill_ttft_s(full_bytes, prefill_));
 }
 
-// What is compressed again keeps the worse of the two qualities.
+// An object that is compressed again keeps the worse of the two qualities.
 double Configurations::quality(const CachedObject& object, OptionIndex option) const {
   return of_request(object, std::min(object.quality, profiled_->quality(object.curve, option)));
 }

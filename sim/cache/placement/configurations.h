@@ -1,5 +1,5 @@
-// What each configuration (tier, option) of an object is worth for one access, and which change of one object frees
-// space at the least loss. Knows nothing of other objects and of how often they are used.
+// Value of each configuration (tier, option) of an object for one access, and the change of one object that frees space
+// at the least loss. Knows nothing of other objects and of how often they are used.
 #pragma once
 
 #include <cstdint>

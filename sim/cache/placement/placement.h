@@ -1,5 +1,5 @@
-// Who decides where objects go. A placement sees objects and tiers and says what to change; the tiered store carries it
-// out, moves the bytes, and reports back. It advances no clock.
+// The placement decides where objects go. It sees objects and tiers and says what to change; the tiered store carries
+// it out, moves the bytes, and reports back. It advances no clock.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace kvsim::cache {
 
-// What is known of every stored object: how large it is, where it is and as what.
+// Facts about every stored object: how large it is, where it is and as what.
 
 /// One object in one hierarchy of tiers. `tier` and `option` are where it belongs by decision; bytes may still be on
 /// their way there.

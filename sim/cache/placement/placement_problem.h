@@ -51,8 +51,8 @@ struct ExactPlacement {
 /// programming", 1974). Searches at most `node_limit` nodes; beyond, the bound is still true, but no longer tight.
 ExactPlacement best_placement(const PlacementProblem& problem, std::int64_t node_limit = 1'000'000);
 
-/// What UtilityPlacement ends with when the objects, used so many times each, are inserted one after the other: each
-/// goes where place_new() says, then every tier that overflows is relieved, from the highest down.
+/// Final state of UtilityPlacement when the objects, used so many times each, are inserted one after the other. Each
+/// goes where place_new() says. Then every tier that overflows is relieved, from the highest down.
 struct GreedyPlacement {
   Assignment assignment;
   std::vector<float> quality;  ///< by object: lower than its option's where it was compressed twice

@@ -13,7 +13,7 @@
 
 namespace kvsim::cache {
 
-/// What a placement is made of; all of it outlives it.
+/// Parts of a placement; all of it outlives it.
 struct PlacementParts {
   const models::PlacementSpec& spec;
   const ObjectTable& objects;

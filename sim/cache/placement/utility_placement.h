@@ -19,9 +19,9 @@ namespace kvsim::cache {
 
 // How often each object is used, as numbers whose ratios are those of the frequencies.
 
-/// What one access adds to its object's weight. A count adds 1. Decayed frequencies use forward decay (G. Cormode et
-/// al., "Forward decay", ICDE 2009): instead of halving all old accesses after every half-life, new ones count double,
-/// so the weights of objects that are not used keep standing and all keys made of them keep their order.
+/// Weight that one access adds to its object. A count adds 1. Decayed frequencies use forward decay (G. Cormode et al.,
+/// "Forward decay", ICDE 2009): instead of halving all old accesses after every half-life, new ones count double. So
+/// the weights of objects that are not used keep standing and all keys made of them keep their order.
 class AccessWeights {
  public:
   AccessWeights(models::FrequencyKind kind, double half_life_s) : kind_(kind), half_life_s_(half_life_s) {}
@@ -129,7 +129,7 @@ class UtilityPlacement final : public Placement {
   std::vector<DropHeap> indices_;      // by tier
   HeapWalk::Frontier frontier_;
 
-  // Of least_drop_for_need; empty in others.
+  // State of least_drop_for_need; empty in other variants.
   std::vector<double> least_drops_;  // by ObjectId: for one access
   HeapPositions drop_positions_;     // by ObjectId
   std::vector<DropHeap> by_drop_;    // by tier: the same objects as in indices_

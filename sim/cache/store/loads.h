@@ -16,7 +16,7 @@ namespace kvsim::cache {
 
 class Loads {
  public:
-  /// What comes from one tier together.
+  /// Objects that come from one tier together.
   struct Batch {
     TierIndex tier = kNoTier;
     std::size_t replica = 0;
@@ -39,7 +39,7 @@ class Loads {
   Loads(const engine::Simulator& simulator, const Tiers& tiers, engine::Callback arrived)
       : simulator_(simulator), tiers_(tiers), arrived_(arrived) {}
 
-  /// `done` runs in finish() of the last of its batches. Nobody joins one that is not `shared`.
+  /// `done` runs in finish() of the last of its batches. No load joins one that is not `shared`.
   [[nodiscard]] Begun begin(std::size_t replica, bool shared, engine::Callback done);
   /// The load waits for an object that is on its way to the replica; false where it is not.
   [[nodiscard]] bool join(const Begun& begun, ObjectId id);

@@ -60,7 +60,7 @@ class WholeCopies {
   std::int64_t moved_bytes_ = 0;
 };
 
-/// Of objects stored together, or of one that moves.
+/// Move of objects that are stored together, or of one that moves between tiers.
 struct Move {
   std::vector<ObjectId> objects{};  ///< as they are called where they go
   ObjectId source = kNoObject;      ///< the one that moves, as it is called where it comes from; else from the GPU
@@ -74,7 +74,7 @@ struct Move {
   std::uint64_t owner = 0;
 };
 
-/// Moves under way. What moves is held; its old copy can be read until it is over.
+/// Moves under way. A moving object is held; its old copy can be read until it is over.
 class Moves {
  public:
   /// All of it outlives the moves. `over` runs at the end of each: somewhere there may be room that was not there.
@@ -85,7 +85,7 @@ class Moves {
 
   /// Its objects belong to `to` by now.
   void start(Move move);
-  /// Nobody reads the old copy any more of one that is over but for that (StoredCopy::moved).
+  /// Ends a move that was over but for readers of the old copy (StoredCopy::moved): none is left.
   void finish(std::uint64_t id);
 
   [[nodiscard]] bool under_way() const { return moves_.size() > 0; }

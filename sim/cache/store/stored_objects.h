@@ -17,15 +17,15 @@
 
 namespace kvsim::cache {
 
-/// The bytes that a tier holds. What belongs to it never exceeds its capacity. What leaves it does so beside that where
-/// there is room; the rest is in a bounce buffer (see TieredStore).
+/// The bytes that a tier holds. Objects that belong to it never exceed its capacity. Objects that leave it take room
+/// beside that where there is some; the rest is in a bounce buffer (see TieredStore).
 class TierRoom {
  public:
   explicit TierRoom(std::optional<std::int64_t> capacity) : capacity_(capacity) {}
 
-  /// Of objects that belong to it, whether there yet or not.
+  /// Bytes of objects that belong to it, whether there yet or not.
   [[nodiscard]] std::int64_t assigned() const { return assigned_; }
-  /// Of copies of objects that belong elsewhere by now, or here in fewer bytes.
+  /// Bytes of copies of objects that belong elsewhere by now, or here in fewer bytes.
   [[nodiscard]] std::int64_t leaving() const { return leaving_; }
   [[nodiscard]] std::int64_t held() const { return assigned_ + leaving_; }
   [[nodiscard]] bool fits(std::int64_t bytes) const { return !capacity_ || held() + bytes <= *capacity_; }
@@ -40,7 +40,7 @@ class TierRoom {
   void leave(std::int64_t bytes) { leaving_ += bytes; }
   void left(std::int64_t bytes) { leaving_ -= bytes; }
   void evicted() { evictions_ += 1; }
-  /// What came in since the peak was `before` is there, or had to go again at once and never was.
+  /// Corrects the peak, which was `before` until objects came in. They are there, or left again at once and never were.
   void settle_peak(std::int64_t before) { peak_ = std::max(before, held()); }
   [[nodiscard]] bool over_committed() const { return capacity_ && assigned_ > *capacity_; }
   void reset_statistics() {
@@ -82,14 +82,14 @@ class StoredObjects {
   [[nodiscard]] const StoredCopy& copy(ObjectId id) const { return copies_[id]; }
   [[nodiscard]] const TierRoom& room(TierIndex tier) const { return rooms_[tier]; }
   [[nodiscard]] TierRoom& room(TierIndex tier) { return rooms_[tier]; }
-  /// Who decides.
+  /// Placement that decides.
   [[nodiscard]] Placement& placement() { return *placement_; }
 
-  /// What this content is called in a domain of tiers; kNoObject: nothing yet.
+  /// Name of this content in a domain of tiers; kNoObject: none yet.
   [[nodiscard]] ObjectId find(std::size_t domain, std::uint64_t key) const;
-  /// The same, with a name from now on.
+  /// Name of this content in a domain of tiers, from now on if it had none.
   ObjectId name_in(std::size_t domain, const CachedObject& like);
-  /// What an object is called in that tier; the uses of one that goes there count there, too.
+  /// Name of an object in that tier; the uses of one that goes there count there, too.
   ObjectId name_at(ObjectId id, TierIndex tier);
 
   /// It belongs to a tier, or its bytes are in one.
@@ -97,7 +97,7 @@ class StoredObjects {
   [[nodiscard]] std::int64_t bytes(ObjectId id, models::OptionIndex option) const {
     return pool_.bytes(option, table_[id].full_bytes);
   }
-  /// What it would be worth if it were made that from what it is.
+  /// Quality that the object would have if it were made that from what it is.
   [[nodiscard]] float quality_as(ObjectId id, models::OptionIndex option) const {
     return std::min(table_[id].quality, profiled_.quality(table_[id].curve, option));
   }

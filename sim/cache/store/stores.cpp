@@ -58,8 +58,8 @@ bool Stores::apply(const Change& change) {
   return true;
 }
 
-/// There is room where it goes. What becomes smaller where it is takes the place of the larger form, and no room beside
-/// it; where all replicas find it, it has a name of its own.
+/// There is room where it goes. An object made smaller where it is takes the place of the larger form, and no room
+/// beside it. Where all replicas find it, it has a name of its own.
 void Stores::move(const Change& change) {
   const ObjectId id = change.object;
   const CachedObject& o = objects_[id];
@@ -87,7 +87,7 @@ void Stores::move(const Change& change) {
   moves_.start(std::move(m));
 }
 
-/// Of an object whose bytes have not set out yet: it goes elsewhere at once.
+/// Sends an object whose bytes have not set out yet elsewhere at once.
 bool Stores::reassign(const Change& change) {
   const ObjectId id = change.object;
   const ObjectId there = change.tier == kNoTier ? id : objects_.name_at(id, change.tier);

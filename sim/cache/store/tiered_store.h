@@ -4,8 +4,8 @@
 //
 // Decisions count at once: an object belongs to its new tier as soon as that is decided. Its bytes follow; until they
 // have arrived its old copy can be read, and takes up room beside what belongs to the tier it leaves. Both together
-// exceed a tier's capacity only by what is in a bounce buffer. What becomes smaller where it is takes the place of the
-// larger form when it is ready.
+// exceed a tier's capacity only by what is in a bounce buffer. An object made smaller where it is takes the place of
+// the larger form when it is ready.
 #pragma once
 
 #include <cstddef>
@@ -61,7 +61,7 @@ class TieredStore {
   [[nodiscard]] std::uint64_t changes() const { return objects_.changes() + whole_.changes(); }
 
   /// Loads what find() returned now, all of it; `done` runs when the last byte is on the replica, never within the
-  /// call. What is on its way there for somebody else is shared.
+  /// call. Transfers on their way there for another request are shared.
   void load(std::size_t replica, std::span<const ObjectId> found, std::uint64_t owner, engine::Callback done);
 
   struct Missing {
@@ -69,10 +69,10 @@ class TieredStore {
     std::int64_t bytes = 0;   ///< that its stored copy lacks
   };
   /// Loads what compressed copies lack from wherever the object is whole: from the tier it is in, if its copy there is
-  /// whole by now, else from the last one (StoreConfig::keeps_whole). Nobody shares such a load.
+  /// whole by now, else from the last one (StoreConfig::keeps_whole). Such a load is not shared.
   void load_missing(std::size_t replica, std::span<const Missing> missing, std::uint64_t owner, engine::Callback done);
-  /// Seconds of links that both would take now, one tier after the other, of links that nobody else uses; a device that
-  /// replicas share counts as their equal part of it. Nobody's load that is under way is joined.
+  /// Seconds of links that both would take now, one tier after the other, of links that nothing else uses. A device
+  /// that replicas share counts as their equal part of it. It joins no load that is under way.
   [[nodiscard]] double load_s(std::size_t replica, std::span<const ObjectId> found) const;
   [[nodiscard]] double load_missing_s(std::size_t replica, std::span<const Missing> missing) const;
 
@@ -81,14 +81,14 @@ class TieredStore {
   void used(std::span<const ObjectId> own, std::span<const ObjectId> found);
 
   /// Stores objects of object() whose full KV is in the replica's GPU memory now; those that are there or on their way
-  /// already are passed over. `before`: the objects that a chain begins with, which stay more recent than these. What
-  /// finds no room waits for it.
+  /// already are passed over. `before`: the objects that a chain begins with, which stay more recent than these.
+  /// Objects that find no room wait for it.
   void store(std::size_t replica, std::span<const ObjectId> computed, std::span<const ObjectId> before,
              std::uint64_t owner) {
     stores_.store(replica, computed, before, owner);
   }
-  /// The same for one whose stored copy is to be another one, by a new profile: it gives way, unless somebody reads or
-  /// moves it.
+  /// Stores an object whose stored copy a new profile replaces. The old copy gives way, unless something reads or moves
+  /// it.
   void store_again(std::size_t replica, ObjectId computed);
   /// The KV leaves the GPU: what still waits is stored now, or waits in a bounce buffer.
   void withdraw(std::uint64_t owner) { stores_.withdraw(owner); }

@@ -131,7 +131,7 @@ transport::Lane& Tiers::load(TierIndex tier, std::size_t replica) const {
   return *(t.domain == shared_domain() ? t.loads[replica] : t.loads.front());
 }
 
-/// What loads got lately, their waiting included: the mean over some twenty of them.
+/// Updates the bandwidth that loads got lately, their waiting included: the mean over some twenty of them.
 void Tiers::observe(TierIndex tier, double bytes, double seconds) {
   if (!config_.observed_bandwidth) return;
   constexpr double kPast = 0.95;

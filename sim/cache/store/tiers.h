@@ -13,7 +13,7 @@
 
 namespace kvsim::cache {
 
-// What a tiered store is made of: replicas, each with its links to host memory, and tiers from the fastest down.
+// Parts of a tiered store: replicas, each with its links to host memory, and tiers from the fastest down.
 
 enum class TierKind {
   gpu,    ///< a part of a replica's GPU memory: read by copying within it
@@ -33,8 +33,8 @@ struct StoreTier {
 };
 
 struct StoreConfig {
-  /// Of each replica, between its GPUs and its tier of kind host, with its latency and setup; whatever comes from or
-  /// goes to a device crosses the same links.
+  /// Lanes of each replica, between its GPUs and its tier of kind host, with its latency and setup. Whatever comes from
+  /// or goes to a device crosses the same links.
   std::vector<transport::GroupLanes> lanes{};
   std::vector<transport::Outage> host_outages{};  ///< of their links
   std::vector<StoreTier> tiers{};                 ///< fastest first; only the last may be without end
@@ -59,7 +59,7 @@ class Tiers {
   /// By tier.
   [[nodiscard]] const std::vector<TierFacts>& facts() const { return facts_; }
   [[nodiscard]] const StoreTier& spec(TierIndex tier) const { return config_.tiers[tiers_[tier].level]; }
-  /// Of StoreConfig::tiers.
+  /// Level of the tier in StoreConfig::tiers.
   [[nodiscard]] std::size_t level(TierIndex tier) const { return tiers_[tier].level; }
   [[nodiscard]] std::size_t domain(TierIndex tier) const { return tiers_[tier].domain; }
   [[nodiscard]] std::size_t replicas() const { return config_.lanes.size(); }
@@ -72,7 +72,7 @@ class Tiers {
 
   /// From the tier to the replica's GPUs.
   [[nodiscard]] transport::Lane& load(TierIndex tier, std::size_t replica) const;
-  /// What a replica may count on of the links from the tier to its GPUs, now; above 0.
+  /// Bandwidth that a replica may count on now, of the links from the tier to its GPUs; above 0.
   [[nodiscard]] double share_bytes_per_s(TierIndex tier, std::size_t replica) const;
   /// From the tier to host memory, for what moves to another one; null: it is there.
   [[nodiscard]] transport::Lane* read_down(TierIndex tier) const { return tiers_[tier].read_down; }

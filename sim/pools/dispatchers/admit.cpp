@@ -121,7 +121,7 @@ class Admit final : public Dispatcher {
     return assignment;
   }
 
-  /// Link time for the first transfer. One that is longer than the whole ring has the link when nobody else wants it.
+  /// Link time for the first transfer. A transfer longer than the whole ring has the link when no other needs it.
   std::optional<serving::AdmittedReload> admit_load(const PoolRequest& request, const Assignment& assignment,
                                                     const PoolsView& view) {
     const Site& node = assignment.remote != nullptr ? *assignment.remote : *assignment.local;

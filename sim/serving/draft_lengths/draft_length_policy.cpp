@@ -8,7 +8,7 @@
 namespace kvsim::serving {
 namespace {
 
-/// What is worth it at this price.
+/// Sets each request's length to the number of tokens that are worth this price.
 void choose(std::span<const double> survival, std::int64_t least, std::int64_t most, const ProposalCosts& costs,
             double price, std::span<std::int64_t> lengths) {
   std::fill(lengths.begin(), lengths.end(), least);

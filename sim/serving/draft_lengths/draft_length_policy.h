@@ -48,7 +48,7 @@ double best_proposals(std::span<const double> survival, std::int64_t least, std:
 [[nodiscard]] double proposal_rate(std::span<const double> survival, std::int64_t most, const ProposalCosts& costs,
                                    std::span<const std::int64_t> lengths);
 
-/// What a policy may know of the replica when a round begins.
+/// State of the replica that a policy may read when a round begins.
 struct DraftEstimate {
   std::span<Request* const> decoding;  ///< all that decode there, the request itself not always among them
   /// v: what of the round does not grow with its draft, in drafting iterations, times the tokens that one gives under
@@ -58,8 +58,8 @@ struct DraftEstimate {
   /// Further drafts that a request makes while its own reload crosses the link, beyond the length chosen: 0 where
   /// reloads are asked for ahead, or nothing is reloaded.
   std::int64_t hidden = 0;
-  /// What one more draft of one request costs all others, in tokens: the share by which it makes the iteration longer,
-  /// times the tokens that an iteration gives. 0: not known.
+  /// Cost of one more draft of one request to all others, in tokens. It is the share by which the draft makes the
+  /// iteration longer, times the tokens that an iteration gives. 0: not known.
   double price = 0;
   /// Drafts are verified on other GPUs: overhead is all that rounds lately took beside their drafts, as it was seen,
   /// and no formula of a replica's rounds holds.
@@ -83,14 +83,14 @@ class DraftLengthPolicy {
   }
 
   /// Where every step is a round (DecodePolicy::proposes), all of estimate.decoding choose at once, before each step:
-  /// `lengths` is for them, in their order. What next() gives for each, unless the policy knows better.
+  /// `lengths` is for them, in their order. By default, each is what next() gives.
   virtual void propose(const DraftEstimate& estimate, const ProposalCosts& costs, std::span<std::int64_t> lengths);
 
   /// A round of the request has ended, and is in its evidence already where there is any.
   virtual void verified(const Request& request, std::int64_t drafted, std::int64_t accepted) = 0;
 };
 
-/// What a policy is made of; all of it outlives it.
+/// Parts that a policy is made of; all of it outlives it.
 struct DraftLengthParts {
   const ServingConfig& config;
   const GroupConfig& group;  ///< that drafts
@@ -137,8 +137,8 @@ std::int64_t most_proposed(const DecodeConfig& config, const DecodePolicy& decod
 /// Tokens beyond the context that a request's next step or round may bring.
 std::int64_t draft_room(const DecodeConfig& config, const DecodePolicy& decode);
 
-// What a round of x drafts is worth: 1 + A(x) tokens for the time of x + v drafting iterations, v being all of the
-// round that does not grow with x. A(x) = sum_{i=1..x} S(i) is concave, since S falls, so that the rate has one
+// Value of a round of x drafts: 1 + A(x) tokens for the time of x + v drafting iterations. v is all of the round
+// that does not grow with x. A(x) = sum_{i=1..x} S(i) is concave, since S falls, so that the rate has one
 // maximum.
 
 /// A(x) of a constant agreement a: a (1 - a^x) / (1 - a).
@@ -160,10 +160,10 @@ template <class Accepted>
   return least;
 }
 
-/// The same for an agreement that is only known from `evidence`, beside `prior` trials of mean `mean`: expected over
-/// the Beta distribution that these give, S(i) = E[a^i] = prod_{j<i} (p + j) / (p + q + j). With much evidence that is
-/// the constant agreement; with little, drafts are longer than its mean asks for, as those who always agree gain more
-/// by it than the others lose.
+/// Best length for an agreement that is only known from `evidence`, beside `prior` trials of mean `mean`. The rate is
+/// expected over the Beta distribution that these give, S(i) = E[a^i] = prod_{j<i} (p + j) / (p + q + j). With much
+/// evidence that is the constant agreement. With little, drafts are longer than its mean asks for: requests that always
+/// agree gain more by it than the others lose.
 [[nodiscard]] std::int64_t best_draft_length(const AgreementEvidence& evidence, double prior, double mean, double v,
                                              std::int64_t least, std::int64_t most);
 

@@ -20,7 +20,7 @@ double averaged(double past, double now) {
   return kPast * past + (1 - kPast) * now;
 }
 
-/// The same step with `verifying` verifications, those that are left out drafting instead. Precondition: some draft.
+/// The step with only `verifying` verifications; the requests left out draft instead. Precondition: some draft.
 models::StepWork with_verifications(const models::StepWork& work, double verifying) {
   const double all = work.verify.requests;
   const double drafts = (work.decode.query_tokens + all - verifying) / work.decode.query_tokens;
@@ -36,7 +36,7 @@ models::StepWork with_verifications(const models::StepWork& work, double verifyi
   return less;
 }
 
-/// The same without one of its drafts. Precondition: some draft.
+/// The step without one of its drafts. Precondition: some draft.
 models::StepWork with_fewer_drafts(const models::StepWork& work) {
   const double share = 1 - 1 / work.decode.query_tokens;
   models::StepWork less = work;
@@ -45,7 +45,7 @@ models::StepWork with_fewer_drafts(const models::StepWork& work) {
   return less;
 }
 
-/// The same with one query token more of each request.
+/// The work with one query token more of each request.
 models::AttentionWork with_one_more(models::AttentionWork part) {
   if (part.query_tokens <= 0) return part;
   const double requests = part.requests > 0 ? part.requests : part.query_tokens;
@@ -222,8 +222,8 @@ void DraftLengths::stepped(const ProposalStep& step, std::span<Request* const> d
   const double added = more.tokens() - step.work.tokens();
   if (added <= 0) return;
   more.logit_tokens += added;
-  // What computes longer while KV is on its way costs nothing: there it counts what is fetched in addition. Where steps
-  // wait for less than that, they are near the point at which they no longer do.
+  // Computing that takes longer while KV is on its way costs nothing: the additional fetches count there. Steps that
+  // wait for less than that are near the point at which they no longer wait.
   const double computing_s = parts_.timer.time(more).total_s - step.time.total_s;
   const double waiting = step.link_s > 0 ? std::min(waiting_s_ / step.link_s, 1.0) : 1.0;
   const double longer_s = waiting * std::max(computing_s - waiting_s_, step.link_s) + (1 - waiting) * computing_s;
@@ -257,7 +257,7 @@ void DraftLengths::proposed(Request& r, std::int64_t tokens, std::int64_t accept
   policy_->verified(r, tokens, accepted);
 }
 
-/// What the step's lengths bring, beside the best ones of a batch whose agreement is known.
+/// Records the tokens that the step's lengths give, beside those of the best ones, for a batch of known agreement.
 void DraftLengths::note_regret(std::span<Request* const> decoding) {
   if (costs_.step_s <= 0) return;
   const DraftLengthConfig& config = parts_.config.decode.draft_lengths;

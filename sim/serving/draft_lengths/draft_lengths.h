@@ -30,7 +30,7 @@ struct ProposalStep {
   std::int64_t proposed = 0;  ///< tokens, of all requests
 };
 
-/// Of a decode policy that drafts; of others nothing is asked.
+/// Draft lengths of a decode policy that drafts; other policies never ask for any.
 class DraftLengths {
  public:
   /// All of it outlives this.
@@ -38,7 +38,7 @@ class DraftLengths {
 
   /// Sets the target of the request's coming round. `reloads`: its full KV will have to be loaded.
   void begin_round(Request& r, std::span<Request* const> decoding, bool reloads);
-  /// The same where a round is not what a replica's iterations make of it.
+  /// Begins a round that is not made of a replica's iterations: the caller gives the estimate.
   void begin_round(Request& r, const DraftEstimate& estimate);
 
   /// The request has drafted so many more tokens.
@@ -94,7 +94,7 @@ class DraftLengths {
   std::uint64_t verifying_steps_ = 0;
   StepLine steps_;  // of two levels of drafting
 
-  // Of proposals.
+  // State of proposals.
   ProposalCosts costs_;
   double waiting_s_ = 0;  // per step, for KV on its way
   std::uint64_t steps_begun_ = 0, steps_ended_ = 0;

@@ -54,8 +54,8 @@ void draw_drafter_acceptance(Request& request, const models::AcceptanceModel& ac
 
 namespace {
 
-/// The drafter is another network on the same GPUs. What an iteration of the engine costs beside its kernels is counted
-/// once, with the model's own step.
+/// The drafter is another network on the same GPUs. The cost of an engine iteration beside its kernels is counted once,
+/// with the model's own step.
 models::KernelProfile without_iteration_overhead(models::KernelProfile profile) {
   profile.iteration_overhead_s.value = 0;
   profile.drafts.reset();

@@ -24,7 +24,7 @@ models::AcceptanceModel acceptance_of(const ServingConfig& config, std::int64_t 
 /// Gives a request its random stream, and its own agreement where the law has one for each. `id` is the workload's.
 void draw_acceptance(Request& request, const models::AcceptanceModel& acceptance, std::uint64_t seed, std::uint64_t id);
 
-/// The same for what an auxiliary drafter proposes.
+/// Gives a request the random stream, and agreement, of an auxiliary drafter's proposals (see draw_acceptance()).
 void draw_drafter_acceptance(Request& request, const models::AcceptanceModel& acceptance, std::uint64_t seed,
                              std::uint64_t id);
 
@@ -36,7 +36,7 @@ class Drafting {
 
   /// Most tokens proposed for a request before a step; 0: there is no drafter.
   [[nodiscard]] std::int64_t most() const { return most_; }
-  /// The same for a request of so many tokens: none beyond the drafter's own window.
+  /// Most tokens proposed for a request of so many tokens: none beyond the drafter's own window.
   [[nodiscard]] std::int64_t most(std::int64_t context) const;
   /// Mean of the tokens that one step of a request yields, its own and the accepted ones.
   [[nodiscard]] double tokens_per_step() const { return 1 + acceptance_.expected_accepted(most_); }
@@ -75,7 +75,7 @@ class Drafting {
   double branches_ = 1;     // of a tree: candidates in each pass but the first
   bool block_ = false;
 
-  // Of the step being put together.
+  // State of the step being put together.
   models::StepWork first_;                      // what it has not seen yet, and prompts; gives the first proposals
   std::vector<models::AttentionWork> further_;  // by pass after the first: one token for each request
 };

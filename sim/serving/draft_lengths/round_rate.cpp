@@ -103,7 +103,7 @@ RoundRate predict_round(const ServingConfig& config, const GroupConfig& group, c
   };
   RoundRate rate;
   rate.iterations = drafts + 1;
-  // Of requests in turn, this whole number verifies or the next one.
+  // Requests verify in turn: this whole number of them in an iteration, or the next one.
   const double verifying = b.requests / rate.iterations;
   const double fewer = std::floor(verifying), share = verifying - fewer;
   rate.iteration_s = (1 - share) * seconds(fewer) + (share > 0 ? share * seconds(fewer + 1) : 0.0);

@@ -29,12 +29,12 @@ struct RoundRate {
   double tokens_per_s = 0;  ///< of all requests
 };
 
-/// Of a policy that verifies: k + 1 iterations a round, B / (k + 1) requests verifying in each and the others drafting:
-///   round_s = max((k + 1) T(B), B_c reload / BW_link),  tokens/s = B (1 + A(x)) / round_s,
-/// B_c being those of which decode.resident has no place, none where the full KV stays. A drafting step gives one token
-/// and k = x, or those of an auxiliary drafter too: k steps then give x tokens on average.
-/// Of a policy whose every step verifies x proposals of a drafter: the passes that propose them, and one iteration of
-/// B (x + 1) query tokens or, if that takes longer, what it fetches.
+/// Rate of a policy that verifies: k + 1 iterations a round; in each, B / (k + 1) requests verify and the others draft:
+///   round_s = max((k + 1) T(B), B_c reload / BW_link),  tokens/s = B (1 + A(x)) / round_s.
+/// B_c counts the requests that decode.resident has no place for; it is 0 where the full KV stays. A drafting step
+/// gives one token and k = x, or those of an auxiliary drafter too: k steps then give x tokens on average.
+/// Where every step verifies x proposals of a drafter, a round is the passes that propose them and one iteration of
+/// B (x + 1) query tokens or, if that takes longer, the fetches.
 /// Prompts that are prefilled or loaded meanwhile, and what is written back, are left out. Precondition:
 /// decode.drafts(); config.decode is own_drafts() of the scenario's.
 [[nodiscard]] RoundRate predict_round(const ServingConfig& config, const GroupConfig& group, const DecodePolicy& decode,

@@ -31,7 +31,7 @@ class Staggered final : public SchedulePolicy {
     if (rings_.memory_peak() > static_cast<double>(view.kv_capacity - view.held_bytes)) return false;
     const double first = view.full_kv->first_load(request, first_load_bytes);
     const auto load = rings_.admit_load(first, view.loads_each);
-    // What no ring of this size could ever hold is not worth waiting for: it is asked for on demand.
+    // A load that no ring of this size could ever hold is not worth waiting for: it is asked for on demand.
     if (!load) return first > view.loads_each * static_cast<double>(rings_.windows());
     // A prompt that is prefilled here is placed when it is ready: how many iterations that takes nobody knows yet.
     if (request.full_kv.resident || request.moving.in_host_tokens < request.prompt) return true;
@@ -94,7 +94,7 @@ class Staggered final : public SchedulePolicy {
     }
     if (!reserved) {
       if (r.round.reload == Reload::none && !reserve(r, 0, false, view)) {
-        // What no ring of this size could ever hold is not worth waiting for: it is asked for when drafting is over.
+        // A reload that no ring of this size could ever hold is not worth waiting for: it is asked for after drafting.
         const bool on_demand = draft == Action::stall && never_fits(r, view);
         if (on_demand) plan.reloads.push_back({&r, false});
         return {draft, on_demand};
@@ -105,7 +105,7 @@ class Staggered final : public SchedulePolicy {
     const bool awaits_kv = due || draft == Action::stall || view.full_kv->is_first(r);
     if (verifiable(r) && awaits_kv) return {Action::verify};
     const bool late = due && !r.round.away;
-    // Who has nothing to draft may find its reload brought forward: start_earliest().
+    // A request with nothing to draft may see its reload start early: start_earliest().
     const std::int64_t stands = due ? Decision::kUntilItChanges : reserved->verify() - now_;
     if (r.round.reload == Reload::none && reserved) {
       if (now_ < reserved->start()) return {draft, late, std::min(stands, reserved->start() - now_), !awaits_kv};
@@ -163,7 +163,7 @@ class Staggered final : public SchedulePolicy {
     reserved->stands = false;
   }
 
-  /// Nobody can move and nothing is on its way: the belief is holding up the facts. Bring the earliest reload forward.
+  /// No request can move and nothing is on its way: the belief holds up the facts. Start the earliest reload now.
   void start_earliest(const ReplicaView& view, IterationPlan& plan) {
     const Request* earliest = nullptr;
     std::int64_t at = 0;

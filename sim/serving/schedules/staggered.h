@@ -8,7 +8,7 @@
 
 namespace kvsim::serving {
 
-/// What becomes of a request whose next verification finds no place in the rings after it was verified.
+/// Behaviour of a verified request whose next verification finds no place in the rings.
 enum class Unplaced {
   drafts_on,  ///< it keeps its KV and asks again in every iteration
   waits       ///< it gives up its GPU memory and waits to be admitted again (VeriCache, Algorithm 1)

@@ -3,7 +3,7 @@
 // recently used goes first, which is the end of a chain: a block never leaves before those that follow it, as every
 // request that uses them uses it too.
 //
-// No policy has more hits in one cache of objects of one size. The same holds for blocks in chains: the objects that
+// No policy has more hits in one cache of objects of one size. That holds for blocks in chains, too: the objects that
 // it keeps are those that would have the most hits if each counted alone, and none of them lacks its prefix. With
 // objects of several sizes, and with tiers below, it is no bound. 4 bytes an object, 24 more while it is in the tier.
 #include <stdexcept>

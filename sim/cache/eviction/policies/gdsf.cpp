@@ -28,7 +28,7 @@ class Gdsf final : public EvictionPolicy {
   ObjectId evict(const Pins& pins, ObjectId /*incoming*/) override {
     double priority_of_victim = aging_;
     const ObjectId victim = objects_.take_first_free(pins, &priority_of_victim);
-    // What was pinned until now may have less: L must not fall.
+    // An object that was pinned until now may have a lower priority: L must not fall.
     aging_ = std::max(aging_, priority_of_victim);
     return victim;
   }

@@ -1,7 +1,7 @@
 // S3-FIFO (J. Yang et al., "FIFO queues are all you need for cache eviction", SOSP'23, algorithm 1): new objects go
 // through a small queue S of 10 % of the capacity; what was used more than once there moves to the main queue M, the
-// rest leaves and is remembered in a ghost queue G. What comes back while G remembers it goes straight to M, where used
-// objects get another round for each use, three at most. Queues are measured in bytes. 18 bytes an object.
+// rest leaves and is remembered in a ghost queue G. An object that comes back while G remembers it goes straight to M,
+// where used objects get another round for each use, three at most. Queues are measured in bytes. 18 bytes an object.
 #include <algorithm>
 
 #include "sim/cache/eviction/eviction_policy.h"

@@ -3,7 +3,7 @@
 // requests share. Where too many verifications are asked for, rounds wait, drafts become longer and verifications
 // fewer, and those who agree often, to whom a longer draft costs least, lengthen theirs the most.
 //
-// Of a drafter's proposals, which all of a step wait for, the lengths of the batch are chosen together.
+// The lengths of a drafter's proposals, which all of a step wait for, are chosen together for the batch.
 #include <algorithm>
 #include <vector>
 

@@ -16,8 +16,8 @@ class Table final : public DraftLengthPolicy {
  public:
   explicit Table(std::vector<DraftTableRow> rows) : rows_(std::move(rows)) {}
 
-  /// Of the rows with the smallest batch that is not below the replica's (the largest, if all are), the one with the
-  /// smallest context that is not below the request's (the largest, if all are). Rows ascend in batch, then context.
+  /// Picks the smallest batch not below the replica's, or else the largest. Of its rows, it picks the smallest context
+  /// not below the request's, or else the largest. Rows ascend in batch, then context.
   std::int64_t next(const Request& request, const DraftEstimate& estimate) override {
     const auto batch = std::max<std::int64_t>(static_cast<std::int64_t>(estimate.decoding.size()), 1);
     const auto for_batch =
