@@ -49,8 +49,7 @@ struct ExperimentResult {
 
 /// Growth of the queue by chance: the most requests more that may wait after the arrivals than when measuring began,
 /// where `arrived` came. 20, or a twentieth of them, or four times the square root of their number, of the last two the
-/// smaller one; these as many times more as `cv`, the variation of gaps, is above 1 (their number spreads so much
-/// more).
+/// smaller one; these as many times more as `cv`, the variation of gaps, is above 1 (their number spreads so much).
 [[nodiscard]] double growth_by_chance(std::uint64_t arrived, double cv = 1);
 
 /// Why what was measured is no steady state, in words; empty where nothing speaks against one. No request finished;

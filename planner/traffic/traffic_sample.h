@@ -96,8 +96,7 @@ class TrafficSample {
   [[nodiscard]] std::vector<std::int64_t> gaps_ns() const { return arrivals_.gaps_ns(); }
   [[nodiscard]] models::TraceStatistics statistics() const { return described_.statistics(); }
 
-  // Figures of sessions; empty where the trace has none. All but the first four are of those sessions that are
-  // followed.
+  // Figures of sessions; empty where the trace has none. All but the first four are of sessions that are followed.
 
   [[nodiscard]] std::size_t sessions() const { return session_starts_.count(); }
   [[nodiscard]] const ArrivalTimes& session_starts() const { return session_starts_; }
