@@ -47,9 +47,9 @@ struct ExperimentResult {
 /// The coefficient of variation of the gaps between arrivals, of a law; of others, as of Poisson's: 1.
 [[nodiscard]] double variation_of_gaps(const scenario::Scenario& scenario);
 
-/// Growth of the queue by chance: the most requests more that may wait after the arrivals than when measuring began,
-/// where `arrived` came. 20, or a twentieth of them, or four times the square root of their number, of the last two the
-/// smaller one; these as many times more as `cv`, the variation of gaps, is above 1 (their number spreads so much).
+/// Growth of the queue by chance: how many more requests may wait after the arrivals than when measuring began, where
+/// `arrived` came. It is 20, or a twentieth of them, or four times the square root of their number, of the last two the
+/// smaller one; these times `cv`, the variation of gaps, where it is above 1 (their number spreads so many times more).
 [[nodiscard]] double growth_by_chance(std::uint64_t arrived, double cv = 1);
 
 /// Why what was measured is no steady state, in words; empty where nothing speaks against one. No request finished;

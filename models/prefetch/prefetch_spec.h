@@ -103,7 +103,7 @@ struct LayerFetch {
 /// low-bit copy covers all L tokens, those kept in 16 bit too; kept, the residual and the fetched, is at most L.
 [[nodiscard]] double resident_fraction(const CompressorSpec& quantiser, std::int64_t kept_tokens, std::int64_t context);
 
-// Score lost by quantising the KV that prefetched pairs give back.
+// Score that prefetched pairs give back of what quantising the KV cost.
 
 struct PrefetchQuality {
   double share_of_keys = 0;  ///< fetched pairs / context

@@ -22,8 +22,8 @@ struct CharacterRange {
   friend bool operator==(const CharacterRange&, const CharacterRange&) = default;
 };
 
-/// Problem with ranges and what was expected; empty: none. A range ends before it begins, begins before its
-/// predecessor does, or overlaps an earlier one without both being the same single character.
+/// Problem with ranges and what was expected; empty: none. A range is wrong that ends before it begins, begins before
+/// its predecessor does, or overlaps an earlier one without both being the same single character.
 [[nodiscard]] std::string problem_with_offsets(std::span<const CharacterRange> offsets);
 
 /// Throws schema::InputError with problem_with_offsets(offsets). `whose` names them in the message.

@@ -82,7 +82,7 @@ class RequestSource {
   [[nodiscard]] bool closed_loop() const { return !arrivals_.has_value(); }
 
  private:
-  /// Laws that requests of one class are drawn from; in a workload without classes, all requests.
+  /// Laws that requests of one class are drawn from; without classes, those of all requests.
   struct Kind {
     LengthSampler prompt, output;
     std::optional<SharedPrefixes> prefixes;

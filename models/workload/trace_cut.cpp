@@ -18,7 +18,7 @@ constexpr double kLast_s = static_cast<double>(max_arrival_ns) / kNsPerSecond;
 constexpr std::int64_t kMostRounds = 10'000;
 constexpr std::size_t kMostRequests = 100'000'000;
 
-/// Root of each session: the one that began it and those that began that, as far as there are any.
+/// Root of each session: the one that began it, or began that one and so on, as far as there are any.
 std::vector<std::int32_t> first_of_each(const std::vector<RequestSpec>& requests) {
   std::vector<std::int32_t> first;
   for (const RequestSpec& r : requests) {

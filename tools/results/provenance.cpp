@@ -86,7 +86,7 @@ void add_link(Collector& out, const std::string& role, const models::LinkSpec& l
   out.add(role + ".setup", Dimension::time, link.setup_s);
 }
 
-/// Adds the times of all-reduces of so many GPUs that a link joins.
+/// Adds the figures that time all-reduces of so many GPUs that a link joins.
 void add_joining_link(Collector& out, const std::string& role, const models::LinkSpec& link, const std::string& library,
                       std::int64_t gpus) {
   if (gpus <= 1) return;
@@ -95,7 +95,7 @@ void add_joining_link(Collector& out, const std::string& role, const models::Lin
   out.add(role + ".collectives", "table", *times.source());
 }
 
-/// Adds the times of the collectives of a replica's GPUs.
+/// Adds the figures that time the collectives of a replica's GPUs.
 void add_collectives(Collector& out, const serving::ClusterConfig& cluster, const serving::GroupConfig& c) {
   const models::Interconnect links = serving::interconnect(cluster, c);
   const std::int64_t nodes = links.nodes_of(c.parallel.tensor);
