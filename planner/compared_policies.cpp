@@ -53,7 +53,7 @@ Names default_decode_words(const Scenario& scenario) {
   return names;
 }
 
-/// Of a policy that drafts, only paths on which it does.
+/// Names of policies between pools. A policy that drafts has only paths on which it does.
 Names pool_names() {
   Names names;
   for (const PoolWord& word : pool_words()) {

@@ -11,7 +11,7 @@ bool lossless(const scenario::Scenario& scenario) {
   const serving::DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
   if (!decode.lossless()) return false;
   if (decode.verifies && !decode.keeps_full) return true;  // against the whole KV, whatever was drafted on
-  if (config.reuse) return false;  // even with all of it computed again: it depends on the request
+  if (config.reuse) return false;                          // even with all of it recomputed: it depends on the request
   return stores_whole(scenario);
 }
 

@@ -27,7 +27,7 @@ struct ExperimentOptions {
   bool timeline = false;  ///< keep the first replication's load over time
 };
 
-/// What a scenario came to, over all its replications.
+/// Result of a scenario, over all its replications.
 struct ExperimentResult {
   serving::Measurements measured;  ///< merged: counts and samples added, peaks the largest
   std::size_t replications = 0;    ///< that it is of: all, or where interrupted, the first ones
@@ -47,9 +47,9 @@ struct ExperimentResult {
 /// The coefficient of variation of the gaps between arrivals, of a law; of others, as of Poisson's: 1.
 [[nodiscard]] double variation_of_gaps(const scenario::Scenario& scenario);
 
-/// So many requests more may wait after the arrivals than when measuring began by chance, where `arrived` came: 20, or
-/// a twentieth of them, or four times the square root of their number, of the last two the smaller one; these as many
-/// times more as `cv`, the variation of gaps, is above 1 (their number spreads so many times more).
+/// Growth of the queue by chance: how many more requests may wait after the arrivals than when measuring began, where
+/// `arrived` came. It is 20, or a twentieth of them, or four times the square root of their number, of the last two the
+/// smaller one; these times `cv`, the variation of gaps, where it is above 1 (their number spreads so many times more).
 [[nodiscard]] double growth_by_chance(std::uint64_t arrived, double cv = 1);
 
 /// Why what was measured is no steady state, in words; empty where nothing speaks against one. No request finished;

@@ -1,4 +1,4 @@
-// What every planner says when nothing meets the constraints.
+// Error of every planner when nothing meets the constraints.
 #pragma once
 
 #include <stdexcept>

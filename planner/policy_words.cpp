@@ -1,4 +1,4 @@
-// What words of --policies change. A word is a list of overrides of the scenario's file, which are applied, read and
+// Changes by words of --policies. A word is a list of overrides of the scenario's file, which are applied, read and
 // checked as those of --set and of sweeps are. Which words there are depends on what the scenario simulates.
 #include "planner/policy_words.h"
 
@@ -117,7 +117,7 @@ Changes path_changes(const Scenario& scenario, const std::string& decode, const 
   return changes;
 }
 
-/// What decodes, and by which paths. No values: the whole word is a name.
+/// Changes of what decodes, and by which paths. No values: the whole word is a name.
 Changes pool_changes(const Scenario& scenario, const std::string& policy) {
   PolicyWords words;
   for (const PoolWord& word : pool_words()) {
@@ -171,7 +171,7 @@ PolicyWords words_of_prefill() {
   return words;
 }
 
-/// Of prompts that are stored: how (a placement or prefill policy), how they are decoded, or both: "utility",
+/// Changes for stored prompts: how they are stored (a placement or prefill policy), decoded, or both: "utility",
 /// "draft_verify", "utility/draft_verify".
 Changes stored_changes(const Scenario& scenario, const std::string& policy) {
   const PolicyWords decode = words_of_decoding(scenario), placements = words_of_placement();

@@ -47,7 +47,7 @@ struct UnderPolicy {
   scenario::Scenario scenario;
 };
 
-/// One that says what decodes between pools, and by which paths.
+/// Word that says what decodes between pools, and by which paths.
 struct PoolWord {
   std::string name;                 ///< "full_kv:local"
   std::string decode;               ///< policy
@@ -61,7 +61,7 @@ bool takes_paths(const scenario::Scenario& scenario);
 /// Whether words say how prompts are stored: they are made of chunks, or kept in tiers.
 bool has_stored_prompts(const scenario::Scenario& scenario);
 
-/// What `kvsim compare` compares where nothing else is asked for, the baseline first.
+/// Policies that `kvsim compare` compares where nothing else is asked for, the baseline first.
 std::vector<std::string> default_policies(const scenario::Scenario& scenario);
 
 /// All that the scenario could be compared under, the baseline first: decode policies that verify under every schedule
@@ -71,7 +71,7 @@ std::vector<std::string> all_policies(const scenario::Scenario& scenario);
 /// The words of every scenario's kind, each once.
 std::vector<std::string> policies_of_every_kind();
 
-/// What a prefill policy of prompts made of chunks is called.
+/// Name of a prefill policy of prompts made of chunks.
 std::string reuse_policy_name(serving::PrefillKind prefill);
 
 /// Changes that put a scenario whose prompts are made of chunks under this prefill policy (scenario::with).

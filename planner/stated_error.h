@@ -13,7 +13,7 @@
 
 namespace kvsim::planner {
 
-/// What models have in common in how long their steps take.
+/// Kinds of models: those of one kind have in common how long their steps take.
 enum class ModelKind : std::uint8_t { dense, experts, latent };
 [[nodiscard]] ModelKind model_kind(const models::LlmSpec& model);
 
@@ -52,12 +52,12 @@ struct StatedErrors {
   /// Groups of points with a drafter, TPOT alone. Costs of drafting are fitted to such points: each group's errors
   /// are those of figures that were fitted without it.
   std::vector<ErrorGroup> drafted{};
-  /// Of intervals about their middle, one number each, so that those of groups left out hold what they say.
+  /// Widening of intervals about their middle, one number each, so that those of groups left out hold what they say.
   FigureErrors widening;
   /// max(a, b) / min(a, b) of what two points of one machine and launch missed by, at kPairShares.
   FigureErrors pairs;
 
-  /// What the binary carries.
+  /// The errors that the binary carries.
   static const StatedErrors& built_in();
   /// Without the groups of a model, GPU and engine.
   [[nodiscard]] StatedErrors without(const ErrorGroup& machine) const;
@@ -72,7 +72,7 @@ struct ErrorInterval {
   double low = 1, middle = 1, high = 1;
 };
 
-/// What is known of the error of an answer.
+/// Known facts of the error of an answer.
 struct StatedError {
   std::string group;  ///< the nearest one that has enough, in words
   std::int64_t groups = 0, points = 0;
@@ -94,7 +94,7 @@ struct StatedError {
 /// Two predictions of one figure on one machine whose ratio is less than this may stand the other way round.
 [[nodiscard]] double even_below(const StatedErrors& errors, ErrorFigure figure, double confidence);
 
-/// Of the points of every group, how many lie in the interval that the others state of it.
+/// Share of the points of every group that lie in the interval that the others state of it.
 [[nodiscard]] double coverage(const StatedErrors& errors, ErrorFigure figure, double confidence);
 
 }  // namespace kvsim::planner

@@ -36,7 +36,7 @@ struct AcceptanceSpec {
   std::vector<std::int64_t> lengths;    ///< recorded
 };
 
-/// What one request brings to its draws: its own agreement where requests differ, else nothing.
+/// Values that one request adds to its draws: its own agreement where requests differ, else nothing.
 struct RequestAcceptance {
   double agreement = 1;
 };

@@ -138,7 +138,7 @@ class DeviceFits {
     }
   }
 
-  /// Of the largest copies, beside one of the same size the other way.
+  /// Rate of the largest copies beside one of the same size in the other direction.
   [[nodiscard]] std::optional<double> rate_both_ways(bool to_gpu) const {
     double most = 0;
     for (const CopySample& row : samples_.copies) most = std::max(most, row.both_ways ? row.bytes : 0);

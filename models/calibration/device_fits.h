@@ -16,7 +16,7 @@ namespace kvsim::models {
 /// The middle one, or the mean of both middle ones; none of none.
 [[nodiscard]] std::optional<double> median_of(std::vector<double> values);
 
-/// What launch.csv says of the rows that kvsim-calibrate timed. Without it all are 0.
+/// Times in launch.csv of the rows that kvsim-calibrate timed. All are 0 without that file.
 struct LaunchTimes {
   double event_pair_s = 0;    ///< in every time
   double beyond_graph_s = 0;  ///< what a kernel alone takes more than one of many in a graph; in every kernel's time
@@ -39,13 +39,13 @@ using ReferenceOf = std::function<std::string(const std::string& operation, cons
 void fit_device(const DeviceSamples& samples, const Machine& machine, const std::function<void()>& before_step,
                 const ReferenceOf& reference, Calibration& result);
 
-/// What an iteration takes beside its kernels and their launch: as the options say, else assumed, with a warning.
+/// Sets the time of an iteration beside its kernels and their launch: as the options say, else assumed, with a warning.
 void note_overhead(const CalibrationOptions& options, Calibration& result);
 
 /// Norms and activations where no layer profile has them: passes over memory.
 [[nodiscard]] FitProblem memory_problem(std::vector<MemorySample> rows, const Machine& machine);
 
-// What attention of other kinds says beside a form that was fitted to plain decode attention.
+// Fits to attention of other kinds beside a form that was fitted to plain decode attention.
 
 /// Rows of uneven lengths as the form's times at the mean and at the longest length, in proportion to a row of equal
 /// lengths where there is one.

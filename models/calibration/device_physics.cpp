@@ -11,7 +11,7 @@ std::string implied(const MemorySample& row, const Machine& machine) {
   std::string reason = bad_size({{"bytes", row.bytes}});
   if (!reason.empty()) return reason;
   if (!row.cold) return above_bandwidth(row.bytes - machine.l2_bytes, row.seconds, machine, kFastestCache);
-  // What is written may stay in L2.
+  // Written bytes may stay in L2.
   const double written = row.kind == "read" ? 0 : machine.l2_bytes;
   return above_bandwidth(row.bytes - written, row.seconds, machine);
 }

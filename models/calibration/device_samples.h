@@ -1,4 +1,4 @@
-// What kvsim-calibrate measures of a GPU beside linear layers and attention: its memory, its link to host memory, what
+// Measurements by kvsim-calibrate of a GPU beside linear layers and attention: memory, the link to host memory, what
 // launches cost, and the kernels that choose and quantise KV. In seconds and bytes.
 #pragma once
 

@@ -70,7 +70,7 @@ struct Solution {
 [[nodiscard]] Solution solve(std::span<const Parameter> parameters, std::span<const double> start, std::size_t rows,
                              const ResidualFunction& residuals, const SolverOptions& options = {});
 
-/// What reports know of a row.
+/// Shape and region of sizes by which reports know a row.
 struct RowLabel {
   std::pair<double, double> shape;  ///< n and k, or query and KV heads: what a fold leaves out together
   std::string region;               ///< of sizes
@@ -80,7 +80,7 @@ struct RowLabel {
 using Prediction = std::function<void(std::span<const double> values, const Correction& correction,
                                       std::span<const std::size_t> rows, std::span<double> seconds)>;
 
-/// What a correction is looked up by.
+/// Sizes by which a correction is looked up.
 using RowSizes = std::array<double, Correction::kMostAxes>;
 
 /// Predicts row by row: seconds_of(form, row) for the form of the values, which gets the correction where it can have
@@ -160,7 +160,7 @@ using CorrectionNodes = std::array<std::vector<double>, Correction::kMostAxes>;
 
 // How well a fit predicts rows that it has not seen.
 
-/// Of |predicted / measured - 1|; bias is the median of predicted / measured - 1.
+/// Statistics of |predicted / measured - 1|; bias is the median of predicted / measured - 1.
 struct ErrorSummary {
   std::size_t count = 0;
   double median = 0;

@@ -1,4 +1,4 @@
-// What of a kernel is no figure but a choice: tried each, the one that fits the rows better is taken.
+// Choices of a kernel, which are no figures: each is tried, and the one that fits the rows better is taken.
 #include <algorithm>
 #include <limits>
 

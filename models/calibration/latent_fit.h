@@ -24,10 +24,10 @@ std::vector<std::string> prepare_latents(Samples& samples, const LinearForm* lin
 /// The rows of latents alone.
 [[nodiscard]] Samples latents_of(const Samples& all);
 
-/// What the blocks among `latents` say of linear layers in formats whose own rows wait for their launch. What else they
-/// take is by the forms of latent attention in `fitted`, which are of the kernels of `kept`'s rows (as prepare_latents
-/// left them); blocks by others are left out. Rows of nvfp4 are replayed as graphs: blocks are another 12 to 16 % off
-/// from them, whatever a form makes of both.
+/// Times of linear layers that blocks among `latents` imply, in formats whose own rows wait for their launch. The rest
+/// of a block is by the forms of latent attention in `fitted`, which are of the kernels of `kept`'s rows (as
+/// prepare_latents left them); blocks by other kernels are left out. Rows of nvfp4 are replayed as graphs: blocks are
+/// another 12 to 16 % off from them, whatever a form makes of both.
 [[nodiscard]] std::vector<LinearBlock> linear_blocks(const Samples& latents, const Samples& kept,
                                                      const FittedForms& fitted, const Machine& machine);
 

@@ -60,7 +60,7 @@ FitProblem linear_problem(std::vector<LinearSample> rows, NumberFormat weights, 
   const bool repeated = any([](const LinearSample& row) { return row.run.repeated > 0; });
   const bool launched = any([](const LinearSample& row) { return row.run.launched; });
   for (const auto& member : kLinearMembers) problem.parameters.push_back(member.parameter());
-  // What no row says anything about stays where it has no effect.
+  // A parameter of which no row says anything stays where it has no effect.
   const auto leave_out = [&problem](const char* name, double none) {
     parameter(problem, name) = {name, none, none, none};
   };

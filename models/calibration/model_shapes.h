@@ -7,7 +7,7 @@
 
 namespace kvsim::models {
 
-/// Of each model of a catalogue, the shapes that its rows have in a fit's labels.
+/// Shapes that the rows of each model of a catalogue have in a fit's labels.
 struct ModelShapes {
   std::vector<ShapeSet> linear;
   std::vector<ShapeSet> attention;

@@ -13,8 +13,8 @@ namespace {
 /// Experts of two matrices, not three: Nemotron's, by hidden size and width of an expert. Tables do not say it.
 constexpr std::array<std::pair<double, double>, 3> kUngated{{{2688, 1856}, {2048, 5120}, {1024, 2688}}};
 
-/// What a table of this version of vLLM was made by: a benchmark that gave every expert three matrices, and one GPU of
-/// an expert-parallel group other tokens than later ones do.
+/// Version of vLLM whose benchmark gave every expert three matrices, and one GPU of an expert-parallel group other
+/// tokens than later versions do.
 constexpr std::string_view kFormerVersion = "0.14.0";
 
 bool gated(double hidden, double intermediate, std::string_view version) {

@@ -30,7 +30,7 @@ struct DecodeKind {
 [[nodiscard]] FitProblem decode_problem(std::vector<DecodeSample> rows, const DecodeKind& kind, const Machine& machine);
 [[nodiscard]] DecodeForm decode_form(const DecodeKind& kind, std::span<const double> values);
 [[nodiscard]] DecodeCall call_of(const DecodeSample& row);
-/// What uneven lengths cost beyond their mean, as a share of what all at the longest would: the median of
+/// Cost of uneven lengths beyond their mean, as a share of what all at the longest would cost: the median of
 /// (uneven_s - mean_s) / (longest_s - mean_s), rows as heavy as longest_s / mean_s - 1; 0 without rows.
 [[nodiscard]] double uneven_share(const std::vector<SkewSample>& rows);
 

@@ -76,7 +76,7 @@ double matrix_of(const MoeSample& row) {
   return row.layer.hidden * row.layer.intermediate / row.layer.tensor_parallel * (row.layer.gated ? 3 : 2);
 }
 
-/// What is certain whatever the routing: an even share of the pairs, on the GPU that has most of them.
+/// Operations that are certain whatever the routing: an even share of the pairs, on the GPU that has most of them.
 double flops_of(const MoeSample& row) {
   return 2 * row.tokens * row.layer.top_k / row.layer.expert_parallel * matrix_of(row);
 }
@@ -155,7 +155,7 @@ std::string implied(const CollectiveSample& row, const Machine& machine) {
   return above_bandwidth(row.bytes, row.seconds, machine, 1);  // every GPU reads all of it once at least
 }
 
-// What a row's work takes at the machine's peaks, s: the longer of its arithmetic and its bytes.
+// Time of a row's work at the machine's peaks, s: the longer of its arithmetic and its bytes.
 
 double ideal_s(const LinearSample& row, const Machine& machine) {
   return std::max(flops_of(row) / machine.flops_per_s(row.weights), weights_of(row) / machine.memory_bytes_per_s);
@@ -179,7 +179,7 @@ double ideal_s(const MoeSample& row, const Machine& machine) {
   return std::max(flops_of(row) / machine.flops_per_s(row.weights), weights / machine.memory_bytes_per_s);
 }
 
-/// Of a row that takes far longer than any kernel does: a wrong unit, or a pause in the measurement.
+/// Reason to refuse a row that takes far longer than any kernel does: a wrong unit, or a pause in the measurement.
 template <class Sample>
 std::string too_long(const Sample& row, const Machine& machine) {
   constexpr double kPause = 0.01;  // fixed times are a hundredth of this
@@ -270,7 +270,7 @@ std::vector<RefusedRow> refuse_slow(Samples& samples, NumberFormat format) {
     double seconds = std::numeric_limits<double>::infinity();
     double m = 0;
   };
-  // Of each layer, by tokens, most first; then of those tokens and more.
+  // Fastest rows of each layer, by tokens, most first; then of those tokens and more.
   std::map<std::pair<double, double>, std::map<double, Fastest, std::greater<>>> layers;
   for (const LinearSample& row : of_format(samples.linear, format)) {
     Fastest& fastest = layers[{row.n, row.k}][row.m];

@@ -55,7 +55,7 @@ template <class Sample>
   return result;
 }
 
-/// Of rows by several kernels, the one with the most rows (of as many, the first by name), and its rows.
+/// The kernel with the most rows (of as many, the first by name), and its rows.
 [[nodiscard]] std::string main_kernel(const std::vector<DecodeSample>& rows);
 [[nodiscard]] std::string main_kernel(const std::vector<TiledSample>& rows);
 [[nodiscard]] std::vector<MoeSample> of_main_kernel(const std::vector<MoeSample>& rows);

@@ -129,7 +129,7 @@ std::vector<std::string> heading(const std::string& path) {
   }
 }
 
-/// What a heading lacks to be of a kind, where that is one column of many: a misspelt name most likely. Else empty.
+/// Column that a heading lacks to be of a kind, where it is one of many: most likely a misspelt name. Else empty.
 std::string almost_a_table(const std::vector<std::string>& names) {
   constexpr std::size_t kMany = 5;
   for (const auto kinds : {kernel_tables(), layer_tables()}) {

@@ -61,7 +61,7 @@ class RowChecks {
  public:
   RowChecks(const ReplayRun& run, std::size_t rows_per_run) : run_(run), per_run_(rows_per_run) {}
 
-  /// What is wrong with a row, behind those before it; empty: nothing.
+  /// Problem with a row that follows those before it; empty: none.
   [[nodiscard]] std::string wrong(const ReplayRow& row, std::int64_t tokens, std::int64_t reload_bytes,
                                   const std::vector<ReplayRow>& before) const {
     const bool follows = !before.empty() && same_run(before.back(), row);

@@ -1,4 +1,4 @@
-// What kvsim-calibrate's replay ran (replay.yaml) and how long each iteration took (replay.csv). A machine of its own
+// Parameters of kvsim-calibrate's replay (replay.yaml) and times of its iterations (replay.csv). A machine of its own
 // for draft and verify: see docs/calibrator.md.
 #pragma once
 

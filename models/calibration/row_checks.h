@@ -1,4 +1,4 @@
-// What is wrong with a measured row, in words; empty: nothing. Internal to the checks of samples.
+// Problems with measured rows, in words; empty: none. Internal to the checks of samples.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct RowSize {
   double value;
   double least = 1;
 };
-/// What is wrong with the first size that cannot be counted.
+/// Problem with the first size that cannot be counted.
 [[nodiscard]] std::string bad_size(std::initializer_list<RowSize> sizes);
 
 /// Takes out rows that are no times, of which implied(row, machine) says something, that contradict another row of the
@@ -50,7 +50,7 @@ void refuse_rows(std::vector<Sample>& rows, const Machine& machine, std::vector<
       refused.push_back({row.from.origin, std::move(reason)});
     }
   }
-  // Of rows that contradict each other nobody knows which is right: all go.
+  // Rows that contradict each other all go: which of them is right is not known.
   std::map<decltype(work(good.front())), std::pair<double, double>> range;
   for (const Sample& row : good) {
     auto& [low, high] = range.try_emplace(work(row), row.seconds, row.seconds).first->second;
@@ -74,7 +74,7 @@ void refuse_rows(std::vector<Sample>& rows, const Machine& machine, std::vector<
   }
 }
 
-/// Of one machine's rows (device_physics.cpp).
+/// Refuses impossible rows of one machine (device_physics.cpp).
 void refuse_impossible(DeviceSamples& samples, const Machine& machine, std::vector<RefusedRow>& refused);
 void refuse_impossible(std::vector<AttentionVariant>& rows, const Machine& machine, std::vector<RefusedRow>& refused);
 

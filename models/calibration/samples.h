@@ -19,11 +19,11 @@
 
 namespace kvsim::models {
 
-/// Of weights that linear layers were measured with.
+/// Formats of the weights that linear layers were measured with.
 inline constexpr std::array kWeightFormats{NumberFormat::bf16, NumberFormat::fp8, NumberFormat::fp8_block,
                                            NumberFormat::nvfp4};
 
-/// Of a KV cache that kernels were measured over.
+/// Formats of the KV caches that kernels were measured over.
 inline constexpr std::array kKvFormats{NumberFormat::bf16, NumberFormat::fp8};
 
 /// One linear layer, m tokens through n x k weights.
@@ -37,7 +37,7 @@ struct LinearSample {
   LinearRun run{};
 };
 
-/// What a row of latent attention is of: the attention alone, or a whole block with its linear layers.
+/// Extent of a row of latent attention: the attention alone, or a whole block with its linear layers.
 struct LatentBlock {
   double latent = 0;   ///< elements of a token's latent; 0: attention of heads with KV of their own
   std::string kernel;  ///< whose attention
@@ -46,7 +46,7 @@ struct LatentBlock {
   double linear_s = 0;                      ///< of the row's seconds, those linear layers, by the profile's form
 };
 
-/// What a whole block says of its linear layers, all in one format and replayed as a graph.
+/// Time that a whole block implies of its linear layers, all in one format and replayed as a graph.
 struct LinearBlock {
   NumberFormat weights = NumberFormat::fp8_block;
   double heads = 0;  ///< as LatentBlock::heads
@@ -191,7 +191,7 @@ struct LayerShape {
 // Readers of measured kernel times: CSV files with a header, columns found by name, others ignored. A table is known by
 // its columns; docs/kernel_timing.md lists them.
 
-/// What the files of one command line hold.
+/// Contents of the files of one command line.
 struct Readings {
   Samples samples;
   std::vector<RefusedRow> refused;

@@ -43,7 +43,7 @@ class TableRow {
   schema::Origin origin_;
 };
 
-/// Whose layers a layer profile times.
+/// Shard of a model whose layers a layer profile times.
 struct Shard {
   const LlmSpec* model = nullptr;  ///< null for tables that name their shapes
   int tensor_parallel = 1;

@@ -71,7 +71,7 @@ class Catalogue : public schema::ReferenceResolver {
   /// Nothing in it.
   Catalogue() = default;
 
-  /// What the binary carries. An entry is parsed when it is first asked for.
+  /// The catalogue that the binary carries. An entry is parsed when it is first asked for.
   static Catalogue built_in();
 
   /// Adds the entries of files that were read, all at once, so that an entry may have its base in any of them. Throws

@@ -141,7 +141,7 @@ void check_kind(const CompressorSpec& compressor, const Reporter& report) {
   }
 }
 
-/// What is chosen anew for every draft out of the whole KV is neither narrower, nor sent, nor known beforehand.
+/// KV that every draft chooses anew out of the whole is neither narrower, nor sent, nor known beforehand.
 void check_reads_only(const CompressorSpec& compressor, const Reporter& report) {
   if (!compressor.reads_only) return;
   if (compressor.kind != CompressionKind::token_dropping) {

@@ -21,7 +21,7 @@ enum class CompressionMode { offline, online };
 /// Which positions are compressed: those of the prompt only (generated ones stay whole), or all.
 enum class CompressionScope { prompt, all };
 
-/// What a verification must bring to the GPU: the dropped part (kept tokens are exact), or the whole KV.
+/// KV that a verification must load onto the GPU: the dropped part (kept tokens are exact), or the whole KV.
 enum class ReloadContent { missing, whole };
 
 /// One point of a curve over the keep ratio.

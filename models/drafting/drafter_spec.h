@@ -23,7 +23,7 @@ struct DrafterSpec {
   std::string description;
   DrafterKind kind = DrafterKind::model;
 
-  /// What one pass computes, with KV of its own: network.weight_bytes_read() a pass, network.kv_bytes_per_token(). A
+  /// Network of one pass, with KV of its own: network.weight_bytes_read() a pass, network.kv_bytes_per_token(). A
   /// head or module has few layers and ties its LM head, for it looks tokens up in the target's embedding table;
   /// projections of the target's hidden states stand in `intermediate`. Its max_context is the target's.
   LlmSpec network;

@@ -25,10 +25,10 @@ enum class KvReservation {
   prompt_and_output  ///< of all its tokens: whoever has begun is never preempted
 };
 
-/// What becomes of the KV of a request that is preempted while it decodes, or computes its prompt.
+/// Outcome for the KV of a request that is preempted while it decodes, or computes its prompt.
 enum class PreemptedKv {
-  dropped,  ///< all of it is computed again
-  cached    ///< its full blocks stay until their room is taken, and what is left of them is not computed again
+  dropped,  ///< all of it is recomputed
+  cached    ///< its full blocks stay until their room is taken, and what is left of them is not recomputed
 };
 
 struct EngineSpec {

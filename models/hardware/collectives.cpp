@@ -25,7 +25,7 @@ double steps(Collective operation, double gpus) {
   return (operation == Collective::all_reduce ? 2 : 1) * (gpus - 1);
 }
 
-/// Of the message, what crosses each GPU's link.
+/// Share of the message that crosses each GPU's link.
 double crossing(Collective operation, double gpus) {
   return (operation == Collective::all_reduce ? 2 : 1) * (gpus - 1) / gpus;
 }

@@ -1,4 +1,4 @@
-// What GPUs of a group tell each other: all-reduce and its kin, from measured times of the link between them.
+// Collective messages of the GPUs of a group: all-reduce and its kin, from measured times of the link between them.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class CollectiveTimes {
   /// within nodes). The ways of a 2D torus (H. Mikami et al., arXiv 1811.05233, 2018), without overlap of the two.
   CollectiveTimes(const Interconnect& links, Collective operation, const std::string& library, std::int64_t gpus);
 
-  /// Of a message of so many bytes.
+  /// Time of a message of so many bytes.
   [[nodiscard]] double seconds(double bytes) const;
 
   /// The table that has this group's times, as they were measured; none: estimated.

@@ -65,14 +65,14 @@ struct LinkSpec {
   std::vector<CollectiveTable> collectives;  ///< of GPUs that it joins; none: estimated from the figures above
 };
 
-/// What joins the GPUs of a group.
+/// Links that join the GPUs of a group.
 struct Interconnect {
   Interconnect() = default;
   /// Not explicit: a link alone joins all GPUs of a group.
   Interconnect(LinkSpec link) : peer(std::move(link)) {}  // NOLINT(google-explicit-constructor)
 
   LinkSpec peer;  ///< within a node
-  /// Of each GPU, to those of other nodes; none: peer, as if they were one node.
+  /// Link of each GPU to those of other nodes; none: peer, as if they were one node.
   std::optional<LinkSpec> between_nodes;
   std::int64_t node_gpus = 0;  ///< of a node; 0: as many as a group has
 

@@ -1,4 +1,4 @@
-// What a form misses over regions of sizes, as a few factors between which is interpolated.
+// Factors by which a form is off over regions of sizes: a few, between which is interpolated.
 #pragma once
 
 #include <array>

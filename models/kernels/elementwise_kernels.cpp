@@ -14,7 +14,7 @@ std::vector<ElementwiseKernel> elementwise_kernels(const LlmSpec& m, double gpus
     return static_cast<double>((part.heads + part.kv_heads) * part.head_dim) / gpus;
   };
   const auto inner = static_cast<double>(m.intermediate) / gpus;
-  // Of routed experts the activation is a part of their grouped products.
+  // The activation of routed experts is a part of their grouped products.
   const auto routed = static_cast<double>(m.routed_layers());
   const auto shared = static_cast<double>(m.moe.shared_width()) / gpus;
   const double rotations = rotary ? attention : 0;

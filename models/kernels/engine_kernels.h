@@ -19,8 +19,8 @@ void use_kernels(const KernelProfile& part, const LlmSpec& model, KernelProfile&
 /// to grouped heads of 128.
 [[nodiscard]] bool fitted_to_heads(const Correction& correction, const LlmSpec& model);
 
-/// Of the forms that decide the model's step times, the operators whose form is of other kernels than
-/// profile.engine_kernels, in words. Empty where nobody said whose the engine runs.
+/// Operators whose form is of other kernels than profile.engine_kernels, in words: those that decide the model's step
+/// times. Empty where it is not stated whose kernels the engine runs.
 [[nodiscard]] std::vector<std::string> kernels_of_others(const KernelProfile& profile, const LlmSpec& model);
 
 }  // namespace kvsim::models

@@ -75,7 +75,7 @@ namespace {
 
 using namespace schema;
 
-/// Of forms that an engine may have kernels of its own for.
+/// Adds the key of forms that an engine may have kernels of its own for.
 template <class Form>
 void add_kernels(ObjectSchema<Form>& s) {
   s.optional("kernels", &Form::kernels, text(), "whose kernels they are (sglang, trtllm); left out: vLLM's");
@@ -170,7 +170,7 @@ ObjectSchema<LinearForm> linear_form_schema() {
   return s;
 }
 
-/// Whose attention a form is of, for keys that only one of them has.
+/// Kind of attention that a form is of, for keys that only one kind has.
 enum class FormOf { heads, joined_launch, latent };
 
 ObjectSchema<DecodeForm> decode_form_schema(const char* name, const char* description, FormOf of) {
@@ -288,7 +288,7 @@ ObjectSchema<ElementwiseForm> passing_schema(const char* name, const char* descr
   return s;
 }
 
-/// Of kernels whose data is never in L2 before.
+/// Schema of kernels whose data is never in L2 before.
 ObjectSchema<CachedStream> cold_stream_schema() {
   ObjectSchema<CachedStream> s("cold stream", "Bytes read from HBM and written there.");
   s.required("bandwidth_efficiency", &CachedStream::bandwidth_efficiency, kernel_efficiency(),

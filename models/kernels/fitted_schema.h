@@ -10,7 +10,7 @@ schema::ObjectSchema<FittedForms> fitted_forms_schema();
 /// The keys of a profile's `tables`; times are checked against the peaks where the profile is read.
 schema::ObjectSchema<MeasuredTables> measured_tables_schema();
 
-/// Of routed experts (moe_schema.cpp).
+/// Schema of routed experts (moe_schema.cpp).
 schema::ObjectSchema<MoeForm> moe_form_schema();
 /// Parts of several forms.
 schema::ObjectSchema<FormError> form_error_schema();
@@ -18,9 +18,9 @@ schema::ObjectSchema<CachedStream> stream_schema();
 schema::ObjectSchema<GemmTile> gemm_tile_schema();
 schema::ScalarSpec fixed_kernel_time();
 
-/// Of a peak rate.
+/// Share of a peak rate.
 schema::ScalarSpec kernel_efficiency();
-/// Of the peak memory bandwidth, of what mostly hits a cache; 0: none.
+/// Share of the peak memory bandwidth, for data that mostly hits a cache; 0: none.
 schema::ScalarSpec cached_efficiency();
 /// A word for the number format of a KV cache.
 schema::ScalarSpec number_format();

@@ -1,4 +1,4 @@
-// What an operator's time depends on of the machine under it.
+// Properties of a machine on which an operator's time depends.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -25,7 +25,7 @@ struct Machine {
   double multiprocessors = 0;  ///< 0: not known
   bool as_measured = true;     ///< of the architecture that was measured: a form's correction holds
 
-  /// Of products whose weights are in `f`; 16 bits where the GPU has no units for it.
+  /// Peak rate of products whose weights are in `f`; 16 bits where the GPU has no units for it.
   [[nodiscard]] double flops_per_s(NumberFormat f) const {
     const double narrow = f == NumberFormat::bf16 ? 0 : f == NumberFormat::nvfp4 ? fp4_flops_per_s : fp8_flops_per_s;
     return narrow > 0 ? narrow : bf16_flops_per_s;
@@ -43,7 +43,7 @@ struct FormError {
   double median = 0;
   double p90 = 0;
   bool held_out = false;  ///< of rows of shapes that a fit had not seen; else of the rows that were fitted
-  // Of rows of all shapes of a model, by a fit to those of others; none: not known.
+  // Errors over rows of all shapes of a model, by a fit to those of others; none: not known.
   std::optional<double> models_median{};
   std::optional<double> models_p90{};
 
@@ -53,7 +53,7 @@ struct FormError {
 /// "cross-validated median 3.7 %, p90 11.1 %", as reports say it.
 [[nodiscard]] std::string words_of(const FormError& error);
 
-// What every fitted form returns, and the two shapes all of them are made of: a blend of what overlaps, and a stream
+// Result of every fitted form, and the two shapes all of them are made of: a blend of what overlaps, and a stream
 // of bytes of which a part may hit the L2 cache.
 
 /// Seconds of one kernel call, and which peak decides its size-dependent part.
@@ -102,7 +102,7 @@ struct QuantiseForm {
   [[nodiscard]] double seconds(double m, double k, double written, const Machine& machine) const;
 };
 
-/// What a benchmark's rows hold that steps of a model do not, which stream other layers' weights in between and replay
+/// Effects in a benchmark's rows that steps of a model lack, which stream other layers' weights in between and replay
 /// a graph: weights in L2 from the last repetition, and launches from Python that take longer than the kernels.
 struct LinearBenchmark {
   double l2_efficiency = 0;  ///< rate of weights that hit L2, as a multiple of the peak memory bandwidth; 0: none do
@@ -213,7 +213,7 @@ struct DecodeForm {
   /// `warm`: the KV was read just before (benchmarks that replay one buffer); a serving step streams its weights
   /// between two layers' KV, so there it is cold, unless hits_in_serving.
   [[nodiscard]] FormTime time(const DecodeCall& call, const Machine& machine, bool warm) const;
-  /// What of that is due to uneven lengths.
+  /// Part of that time that is due to uneven lengths.
   [[nodiscard]] double uneven_s(const DecodeCall& call, const Machine& machine) const;
 
  private:
@@ -255,7 +255,7 @@ struct TileLoad {
   double shortest = 0;  ///< of any tile: what an idle multiprocessor could still have taken
 };
 
-/// What one launch has to do on one GPU for one layer; filled by TiledForm::add_chunk and add_decodes.
+/// Work of one launch on one GPU for one layer; filled by TiledForm::add_chunk and add_decodes.
 struct TiledCall {
   boost::container::small_vector<TileLoad, 8> tiles;  ///< of chunks and requests, the longest `shortest` first
   double chunk_walk = 0;                              ///< KV tokens that the chunks' tiles walk through

@@ -1,4 +1,4 @@
-// What of a step's attention layers of one kind have, where a model's layers differ (WindowLayers).
+// Share of a step's attention that layers of one kind have, where a model's layers differ (WindowLayers).
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace kvsim::models {
 
-/// What layers with a window leave out of a step's attention.
+/// Work that layers with a window leave out of a step's attention.
 struct LeftOut {
   double kv_bytes = 0;  ///< of all copies that the GPUs of a tensor-parallel group read
   double flops = 0;

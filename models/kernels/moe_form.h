@@ -14,7 +14,7 @@ struct ExpertGroup {
   double tokens = 0;  ///< of each, above 0
 };
 
-/// Who shares a layer's experts, and how tokens choose among them.
+/// One layer's experts, which GPUs share them, and how tokens choose among them.
 struct ExpertLayer {
   double hidden = 0;
   double intermediate = 0;  ///< of one expert, whole
@@ -32,7 +32,7 @@ struct ExpertLayer {
 /// Every token chooses at random, all experts alike: experts (1 - (1 - top_k / experts)^tokens) of them are reached,
 /// and their tokens spread as a Poisson distribution does (three points with its mean and variance).
 [[nodiscard]] std::vector<ExpertGroup> routed_at_random(const ExpertLayer& layer, double tokens);
-/// The same for the GPU of an expert-parallel group that has most tokens: its share beyond the mean is `imbalance`, and
+/// Groups of the GPU of an expert-parallel group with the most tokens: its share beyond the mean is `imbalance`, and
 /// what chance does to as many GPUs alike (largest_of_normal() times the deviation of a hypergeometric share).
 [[nodiscard]] std::vector<ExpertGroup> routed_at_random_to_fullest(const ExpertLayer& layer, double tokens,
                                                                    double imbalance);

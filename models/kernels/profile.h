@@ -1,4 +1,4 @@
-// What real kernels reach of a GPU's peaks: one profile per machine and kernel stack. An
+// Share of a GPU's peaks that real kernels reach: one profile per machine and kernel stack. An
 // operator's time comes from the first of these that covers it: a measured table, a fitted form, and the roofline with
 // its efficiencies, which every profile has.
 #pragma once
@@ -92,8 +92,8 @@ struct FittedForms {
   std::vector<VerifyForm> verify_attention;  ///< of several query tokens a request (Launch::once), on top of the former
   std::vector<TiledForm> prefill_attention;  ///< a launch of its own for chunks of prompts
   std::vector<TiledForm> mixed_attention;    ///< one launch for all that a step attends to; AttentionLaunches says when
-  /// Of a latent (MLA), in the shapes of absorbed_shape() and expanded_shape(): what the attention block of a layer
-  /// takes beyond its linear layers, which are LinearTimes'. Together they are the block as it was measured, so nothing
+  /// Attention over a latent (MLA), in the shapes of absorbed_shape() and expanded_shape(): the time of a layer's block
+  /// beyond its linear layers, which are LinearTimes'. Together they are the block as it was measured, so nothing
   /// of it counts twice and nothing is left out: norms of the latent, rotary embedding and writing the cache are in
   /// here.
   std::vector<DecodeForm> latent_decode_attention;
@@ -158,7 +158,7 @@ struct MeasuredMachine {
   [[nodiscard]] Machine peaks() const;
 };
 
-/// What a serving framework takes of GPU memory beside weights and KV, where it is no paged engine.
+/// GPU memory that a serving framework takes beside weights and KV, where it is no paged engine.
 struct FrameworkMemory {
   Sourced<std::int64_t> workspace_bytes;    ///< per GPU: activations of prefill, logits of whole prompts, fragmentation
   Sourced<double> full_kv_factor{1.0, {}};  ///< GPU memory of a 16-bit KV cache / its bytes: copies made to append to
@@ -171,7 +171,7 @@ struct LowBitAttention {
   Sourced<double> elements_per_s;  ///< dequantised by one multiprocessor; 0: as the compressor has it
   double blend_power = 1;          ///< 1: one after the other, as kernels apart; large: the longer of the two
 
-  /// Of `element_bytes` bytes an element: time / time of reading as many bytes whole. Precondition: there is a rate.
+  /// Time for elements of `element_bytes` bytes / time of reading as many bytes whole. Precondition: there is a rate.
   [[nodiscard]] double time_factor(double element_bytes, double attention_bytes_per_s, double multiprocessors) const {
     const double read_s = element_bytes / attention_bytes_per_s;
     return blend(read_s, 1 / (elements_per_s.value * multiprocessors), blend_power) / read_s;
@@ -192,7 +192,7 @@ struct QuantisedKernel {
   [[nodiscard]] double layer_time_s(const StepWork& work, double elements, double heads, double multiprocessors) const;
 };
 
-/// What it costs to launch kernels, beside them.
+/// Costs of launching kernels, beside the kernels themselves.
 struct LaunchCosts {
   Sourced<double> graph_s;      ///< a step that was captured: launching its graph
   Sourced<double> kernel_s;     ///< another step: it takes at least this for each of its kernels
@@ -254,7 +254,7 @@ struct Interference {
   }
 };
 
-/// Whose kernels forms are of that name none, as kernel tables name the engine.
+/// Engine of forms that do not name whose kernels they are of, as kernel tables name it.
 inline constexpr std::string_view kUsualKernels = "vllm";
 
 /// Forms of another engine's kernels: those of linear layers and of attention in another profile, fitted to its rows.

@@ -10,7 +10,7 @@ AttentionWork scaled(AttentionWork w, double share) {
   return w *= share;
 }
 
-/// Of `n` things, the share that the rank with most of them has.
+/// Share of `n` things on the rank that has most of them.
 double largest_share(double n, double ranks) {
   return n > 0 ? std::ceil(n / ranks) / n : 1 / ranks;
 }

@@ -1,4 +1,4 @@
-// What of a step's work one GPU has, where ranks have requests of their own or a pipeline has several batches under
+// Part of a step's work on one GPU, where ranks have requests of their own or a pipeline has several batches under
 // way.
 #pragma once
 

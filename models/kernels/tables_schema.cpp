@@ -143,7 +143,7 @@ std::array<double, Correction::kMostAxes> node_sizes(const Correction& c, std::s
   return sizes;
 }
 
-/// What a form's time at a node implies of bytes that no cache holds and of operations.
+/// Work that a form's time at a node implies: bytes that no cache holds, and operations.
 struct Implied {
   double seconds = 0;
   double bytes = 0;

@@ -175,9 +175,9 @@ std::int64_t longest_context(Fields& fields, std::vector<std::string>& remarks) 
   return stated;
 }
 
-/// Of a vision encoder: a layer has four projections and two matrices; patches and their places are embedded; and each
-/// merger takes the patches of a square together in two matrices, of which there is one more for each layer that is
-/// tapped on the way.
+/// Parameters of a vision encoder. A layer has four projections and two matrices. Patches and their places are
+/// embedded. Each merger takes the patches of a square together in two matrices; there is one more merger for each
+/// layer that is tapped on the way.
 std::int64_t encoder_parameters(const ConfigNode& vision) {
   Fields fields(vision, "a map", "vision encoder");
   const auto first = [&](std::initializer_list<const char*> keys) {

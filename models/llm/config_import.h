@@ -12,7 +12,7 @@ namespace kvsim::models {
 struct ImportedModel {
   /// The keys of a catalogue's model, without name and description; each points at the file it comes from.
   schema::ConfigNode entry;
-  /// What the files say that an entry does not: parts left out, formats taken for others, fields that nothing here
+  /// Facts in the files that an entry lacks: parts left out, formats taken for others, fields that nothing here
   /// knows. Whole sentences.
   std::vector<std::string> remarks;
 };
@@ -26,7 +26,7 @@ struct ImportedModel {
 ImportedModel import_model(const schema::ConfigNode& config, const schema::ConfigNode* quantisation,
                            std::string_view as = {});
 
-/// The same from files. `quantisation_path` empty: hf_quant_config.json beside config.json, where there is one. The
+/// Imports from files. `quantisation_path` empty: hf_quant_config.json beside config.json, where there is one. The
 /// entry has a name and a description: the folder's name, else the file's.
 ImportedModel import_model_file(const std::string& path, const std::string& quantisation_path = {},
                                 std::string_view as = {});

@@ -14,7 +14,7 @@ namespace kvsim::models::imports {
 
 using schema::ConfigNode;
 
-/// Of a map of a configuration: null counts as not there, and what was asked for is known. Each throws
+/// Fields of a map of a configuration: null counts as not there, and what was asked for is known. Each throws
 /// schema::InputError at the field.
 class Fields {
  public:

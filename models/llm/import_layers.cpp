@@ -35,7 +35,7 @@ void read_words(Layers& layers, const ConfigNode& list, std::string_view key, bo
 
 constexpr std::int64_t kMostLayers = 10000;
 
-/// Of Nemotron-H: layers that are one of a state space, attention, a feed-forward block or experts.
+/// Reads layers of Nemotron-H: each is one of a state space, attention, a feed-forward block or experts.
 void read_single_blocks(Layers& layers, Fields& fields) {
   using Mixer = Layers::Mixer;
   using Block = Layers::Block;
@@ -58,7 +58,7 @@ void read_single_blocks(Layers& layers, Fields& fields) {
   }
 }
 
-/// Of Nemotron-NAS: layers whose attention or feed-forward block may be left out.
+/// Reads layers of Nemotron-NAS, whose attention or feed-forward block may be left out.
 void read_block_configs(Layers& layers, const ConfigNode& configs) {
   const auto leaves_out = [](const ConfigNode& layer, const char* part) {
     Fields outer(layer, "a map", "layer");
@@ -76,7 +76,7 @@ void read_block_configs(Layers& layers, const ConfigNode& configs) {
   }
 }
 
-/// Of Kimi Linear: numbers of the layers with attention, from 1; the others keep a state.
+/// Reads the layers of Kimi Linear: numbers of those with attention, from 1; the others keep a state.
 void read_kda_layers(Layers& layers, Fields& fields) {
   Fields linear(fields.need("linear_attn_config"), "a map", "configuration of linear attention");
   const auto mark = [&](const char* key, Layers::Mixer mixer) {
@@ -95,7 +95,7 @@ void read_kda_layers(Layers& layers, Fields& fields) {
   }
 }
 
-/// Of each `period` layers the one at `offset`.
+/// Whether a layer is the one at `offset` of its `period` layers.
 auto every_so_many(Fields& fields, const char* period_key, const char* offset_key) {
   const std::int64_t period = fields.whole(period_key), offset = fields.whole(offset_key);
   if (offset >= period) refuse(fields.need(offset_key), offset_key, fmt::format("{} of {} layers", offset, period));
@@ -120,7 +120,7 @@ void read_windows_by_rule(Layers& layers, Fields& fields, const Family& family, 
   }
 }
 
-/// Of Llama 4, where no list says which layers attend within chunks: all but every no_rope_layer_interval-th.
+/// Reads layers of Llama 4 where no list says which attend within chunks: all but every no_rope_layer_interval-th.
 void read_chunked_layers(Layers& layers, Fields& fields) {
   constexpr std::int64_t kPublishedCode = 4;
   const std::int64_t period = fields.whole("no_rope_layer_interval", kPublishedCode);
@@ -245,7 +245,7 @@ Layers read_layers(Fields& fields, const Family& family) {
 
 namespace {
 
-/// Of a list that has 0 for layers without experts and 1 for those with.
+/// Reads a list that has 0 for layers without experts and 1 for those with.
 void read_expert_list(Layers& layers, const ConfigNode& list, std::string_view key) {
   if (list.items().size() != layers.blocks.size()) refuse(list, key, "not one entry for each layer");
   for (std::size_t i = 0; i < layers.blocks.size(); ++i) {

@@ -55,7 +55,7 @@ struct Family {
   bool fused_names = false;  ///< checkpoints hold qkv_proj and gate_up_proj in place of their parts
 };
 
-/// What each layer has, by layer.
+/// Parts of each layer, by layer.
 struct Layers {
   enum class Mixer { full, window, state, none };
   enum class Block { dense, routed, none };
@@ -83,7 +83,7 @@ struct Layers {
   }
 
   [[nodiscard]] std::int64_t count(Mixer m) const { return std::count(mixers.begin(), mixers.end(), m); }
-  /// Of them, those that share another's KV.
+  /// Number of them that share another's KV.
   [[nodiscard]] std::int64_t count_sharing(Mixer m) const {
     return std::count(mixers.end() - shared_kv, mixers.end(), m);
   }
@@ -99,7 +99,7 @@ void refuse_unsupported(Fields& fields);
 /// Refuses fields that change layers, and are read in other families alone.
 void refuse_of_other_families(Fields& fields, const Family& family);
 
-/// What each layer has, but for experts. Throws schema::InputError at the field.
+/// Reads the parts of each layer, but for experts. Throws schema::InputError at the field.
 [[nodiscard]] Layers read_layers(Fields& fields, const Family& family);
 
 /// Which of them have experts, of families that have any.

@@ -159,7 +159,7 @@ std::vector<Matrix> block_matrices(const LlmSpec& m, Layers::Block kind, const M
 
 constexpr double kWide = bytes_per_element(NumberFormat::bf16);
 
-/// What a matrix of a layer is in.
+/// Width of a matrix of a layer.
 WeightWidth width_of(const Quantisation& q, const std::string& module) {
   if (excludes(q, module)) return width_in(NumberFormat::bf16);
   if (q.modules_at == nullptr) return q.width;
@@ -189,7 +189,7 @@ struct Part {
     }
     by_width.emplace_back(width, count);
   }
-  /// What most of them are in; 16 bit where there is none.
+  /// Width that most of them have; 16 bit where there is none.
   [[nodiscard]] WeightWidth most() const {
     const auto largest = std::max_element(by_width.begin(), by_width.end(),
                                           [](const auto& a, const auto& b) { return a.second < b.second; });

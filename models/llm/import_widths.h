@@ -34,8 +34,8 @@ struct Quantisation {
   const ConfigNode* stated_at = nullptr;
 };
 
-/// Of hf_quant_config.json (`file`; null: none), else of config.json's own `quantization_config` (null: 16 bit). Where
-/// there are both they say the same of weights and KV; what only one says is taken, and remarked. Throws
+/// Quantisation by hf_quant_config.json (`file`; null: none), else by config.json's own `quantization_config` (null: 16
+/// bit). Where there are both they say the same of weights and KV; what only one says is taken, and remarked. Throws
 /// schema::InputError at the field.
 [[nodiscard]] Quantisation read_quantisation(const ConfigNode* file, const ConfigNode* in_config,
                                              std::vector<std::string>& remarks);

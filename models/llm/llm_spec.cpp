@@ -29,28 +29,28 @@ Wide own_attention_parameters(const LlmSpec& m) {
   return m.hidden * (query_width + gate + kv_width) + query_width * m.hidden + bias + norms;
 }
 
-/// Of all layers with attention, as if alike: those that share KV have no projections of it.
+/// Parameters of all layers with attention, as if alike: those that share KV have no projections of it.
 Wide attention_parameters(const LlmSpec& m) {
   const Wide kv_width = Wide{2} * m.kv_heads * m.head_dim;
   const Wide of_kv = kv_width * (m.hidden + (m.qkv_bias ? 1 : 0));
   return m.attention_layers() * own_attention_parameters(m) - m.shared_kv_layers * of_kv;
 }
 
-/// Of all layers with one: queries from the compressed ones or the residual stream, one key, a weight of each head.
+/// Parameters of all indexers: queries from the compressed ones or the residual stream, one key, a weight of each head.
 Wide indexer_parameters(const LlmSpec& m) {
   const Indexer& i = m.indexer;
   const std::int64_t from = m.mla.q_lora_rank > 0 ? m.mla.q_lora_rank : m.hidden;
   return i.layers * (Wide{from} * i.heads * i.head_dim + Wide{m.hidden} * (i.head_dim + i.heads));
 }
 
-/// Of all layers that keep a state.
+/// Parameters of all layers that keep a state.
 Wide state_parameters(const LlmSpec& m) {
   const StateLayers& s = m.state;
   return s.layers * (Wide{m.hidden} * (s.in_width + Wide{s.heads} * s.head_dim) +
                      Wide{s.conv_channels} * s.conv_kernel + s.further_parameters);
 }
 
-/// Of all layers: attention or what is in its place.
+/// Parameters of all layers: attention or what is in its place.
 Wide all_attention_parameters(const LlmSpec& m) {
   const Wide beside = indexer_parameters(m) + state_parameters(m);
   if (!m.window_heads_differ()) return attention_parameters(m) + beside;
@@ -126,12 +126,12 @@ double further_embedding_bytes(const LlmSpec& m) {
   return static_cast<double>(embedding_only_parameters(m)) * (embedding_width(m) - m.weight_bytes_per_parameter);
 }
 
-/// Of weights that are given together, those that so many parameters are.
+/// Bytes of so many parameters, where the bytes of all weights are given together.
 double share_of_override(const LlmSpec& m, double parameters) {
   return static_cast<double>(m.weight_bytes_override) * parameters / static_cast<double>(all_parameters(m));
 }
 
-/// Of the first n tokens together, those in chunks of `tokens` before their own.
+/// Pairs of the first n tokens with those in chunks of `tokens` before their own.
 double before_their_chunks(double n, double tokens) {
   const double chunks = std::floor(n / tokens);
   return tokens * (tokens * chunks * (chunks - 1) / 2 + chunks * (n - chunks * tokens));

@@ -60,14 +60,14 @@ struct WindowLayers {
 
   /// There are such layers, and their KV stops growing.
   [[nodiscard]] bool drops() const { return layers > 0 && kind != WindowKind::selected; }
-  /// Of the KV tokens before and among `queries` tokens that follow `before` others, those that none of them attends
-  /// to in these layers. Of selected ones no two attend to the same, as far as there are enough.
+  /// KV tokens before and among `queries` tokens that follow `before` others, to which none of the queries attends
+  /// in these layers. Of selected ones no two attend to the same, as far as there are enough.
   [[nodiscard]] double unread(double before, double queries) const;
-  /// Of their pairs with the tokens up to each of them, those that these layers leave out.
+  /// Pairs of the queries with the tokens up to each of them that these layers leave out.
   [[nodiscard]] double unattended(double before, double queries) const;
 };
 
-/// What chooses the tokens of selected layers; layers = 0 where there is none. Published as DeepSeek-V3.2's lightning
+/// Indexer that chooses the tokens of selected layers; layers = 0: none. Published as DeepSeek-V3.2's lightning
 /// indexer: every head scores all tokens before, by one key of each.
 struct Indexer {
   std::int64_t layers = 0;  ///< with an indexer of their own; others take the choice of one before them
@@ -161,7 +161,7 @@ struct LlmSpec {
   [[nodiscard]] std::int64_t block_matrices() const { return gated_blocks ? 3 : 2; }
   /// Width that routed experts read and write.
   [[nodiscard]] std::int64_t expert_width() const { return moe.expert_hidden > 0 ? moe.expert_hidden : hidden; }
-  /// Of one routed expert.
+  /// Parameters of one routed expert.
   [[nodiscard]] std::int64_t expert_parameters() const {
     return block_matrices() * expert_width() * moe.expert_intermediate;
   }
@@ -180,16 +180,16 @@ struct LlmSpec {
   /// (MXFP4: 4.25 bits).
   [[nodiscard]] bool weights_are_measured() const;
 
-  /// Whose peak their products run at: weight_format(); of a width that no kernels were measured in 16 bit, which
+  /// Format whose peak the products run at: weight_format(); for a width that no kernels were measured in 16 bit, which
   /// engines turn such weights into on their way (gpt-oss and 4-bit whole numbers with activations in 16 bit).
   [[nodiscard]] NumberFormat arithmetic_format() const {
     return weights_are_measured() ? weight_format() : NumberFormat::bf16;
   }
 
-  /// Of the projections of attention, which narrow checkpoints often leave in 16 bits.
+  /// Format of the projections of attention, which narrow checkpoints often leave in 16 bits.
   [[nodiscard]] NumberFormat attention_format() const { return stated_attention_format.value_or(weight_format()); }
 
-  /// Of the LM head, which checkpoints leave in 16 bits where nothing is stated.
+  /// Format of the LM head, which checkpoints leave in 16 bits where nothing is stated.
   [[nodiscard]] NumberFormat head_format() const { return stated_head_format.value_or(NumberFormat::bf16); }
 
   /// Every format that linear layers are in, each once, that of most weights first.
@@ -203,11 +203,11 @@ struct LlmSpec {
   /// Bytes of weights held in memory (symbol M before sharding): parameters() times their width, those of attention, of
   /// the embedding table and of the LM head times their own, and encoders; or the override.
   [[nodiscard]] std::int64_t weight_bytes() const;
-  /// Of weight_bytes(), the LM head, which a tied embedding table is, and an embedding table that is not: in the head's
+  /// LM head, which a tied embedding table is, and an untied embedding table, as parts of weight_bytes(): in the head's
   /// format, and in 16 bits; as wide as other weights where those are wider; of an override their share by parameters.
   [[nodiscard]] double head_weight_bytes() const;
   [[nodiscard]] double embedding_weight_bytes() const;
-  /// Of weight_bytes(), the routed experts of all layers.
+  /// Part of weight_bytes(): the routed experts of all layers.
   [[nodiscard]] std::int64_t expert_weight_bytes() const;
   /// Bytes of weights that a forward pass over `tokens` tokens reads: all of a dense model but the embedding table
   /// (tied: it is read as the LM head); of an MoE layer the expected distinct experts,

@@ -11,7 +11,7 @@ namespace kvsim::models {
 struct Parallelism {
   std::int64_t tensor = 1;
   std::int64_t attention_data = 1;
-  /// Of the GPUs that hold the experts of a layer together (tensor x attention_data), in how many parts they take whole
+  /// Parts into which the GPUs that hold a layer's experts together (tensor x attention_data) fall. A part takes whole
   /// experts; the GPUs of one part share the matrices of each expert.
   std::int64_t expert = 1;
   std::int64_t pipeline = 1;

@@ -17,7 +17,7 @@ inline constexpr std::size_t kPaths = 6;
 inline constexpr std::array<Path, kPaths> kAllPaths{Path::B1,           Path::B2,        Path::P1_cached,
                                                     Path::P1_stateless, Path::P2_cached, Path::P2_stateless};
 
-/// What a path is made of.
+/// Properties of a path.
 struct PathTraits {
   std::string_view name;
   std::string_view description;

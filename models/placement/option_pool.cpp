@@ -37,7 +37,7 @@ bool OptionPool::follows(OptionIndex from, OptionIndex to) const {
   const StorageOption& b = options_[to];
   if (b.bytes_ratio() >= a.bytes_ratio()) return false;
   if (b.keep > a.keep || b.element_ratio > a.element_ratio) return false;
-  // What is quantised already is not quantised by another method.
+  // A quantised option is not quantised again by another method.
   return a.quantiser.empty() || a.quantiser == b.quantiser;
 }
 
@@ -48,7 +48,7 @@ double compress_s_per_byte(const CompressorSpec& compressor, double worker_bytes
   return 1 / (own > 0 ? own : worker_bytes_per_s);
 }
 
-/// What a method leaves at a keep ratio.
+/// Option that a method leaves at a keep ratio.
 StorageOption dropped(const CompressorSpec& method, double keep_ratio, double worker_bytes_per_s) {
   StorageOption option;
   option.name = fmt::format("{} {}", method.name, keep_ratio);
@@ -59,7 +59,7 @@ StorageOption dropped(const CompressorSpec& method, double keep_ratio, double wo
   return option;
 }
 
-/// The same after a quantiser, which sees what was kept.
+/// Option after a quantiser, which sees what was kept.
 StorageOption quantised(StorageOption option, const CompressorSpec& quantiser, double worker_bytes_per_s) {
   const double ratio = quantiser.quantised_ratio();
   option.name = option.method.empty() ? quantiser.name : fmt::format("{} x {}", option.name, quantiser.name);
@@ -111,7 +111,7 @@ OptionPool option_pool(const CompressorSpec& compressor, double keep_ratio, doub
 
 double stored_share(const ImportanceSpec& importance) {
   const double places = std::max(static_cast<double>(importance.chunk_tokens) / importance.run_tokens, 1.0);
-  // The same as 1 - (1 - s)^places, without cancellation where s is small.
+  // Equals 1 - (1 - s)^places, without cancellation where s is small.
   const double share = -std::expm1(places * std::log1p(-importance.share));
   return std::clamp(share, importance.share, 1.0);
 }

@@ -85,10 +85,10 @@ class OptionPool {
 /// and a chunk within one run's place (n <= r) is stored with probability s. Between s and 1.
 [[nodiscard]] double stored_share(const ImportanceSpec& importance);
 
-/// What was taken for granted about the options of this placement, in sentences for results.
+/// Assumptions about the options of this placement, in sentences for results.
 [[nodiscard]] std::vector<std::string> option_assumptions(const PlacementSpec& placement);
 
-// What keeping an object in one configuration is worth, as in EvicPress ("Joint KV-cache compression and eviction"):
+// Worth of keeping an object in one configuration, as in EvicPress ("Joint KV-cache compression and eviction"):
 //
 //   U = (alpha * quality - TTFT) * frequency
 //

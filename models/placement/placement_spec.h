@@ -1,4 +1,4 @@
-// What a scenario says about stored prompts: what is kept of them, where, and who decides it.
+// Settings of a scenario for stored prompts: what is kept of them, where, and who decides it.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace kvsim::models {
 
-/// What is stored, found again and evicted as one.
+/// Unit that is stored, found again and evicted as one.
 enum class Granularity {
   contexts,  ///< the shared prefix of a request, as a whole
   blocks,    ///< each block of a chain of hashes
@@ -33,7 +33,7 @@ enum class FrequencyKind {
   decayed  ///< each access counts half after every half-life
 };
 
-/// What the policy takes a tier's bandwidth to be.
+/// Bandwidth that the policy takes a tier to have.
 enum class BandwidthBelief {
   nominal,  ///< what the tier and its links have now, whoever else uses them
   observed  ///< what loads got lately, their waiting included

@@ -36,7 +36,7 @@ double reflected(double x, double least, double most) {
   return least + (at <= width ? at : 2 * width - at);
 }
 
-/// What dropping tokens costs in an option: the quantiser's part taken out.
+/// Loss by dropping tokens in an option: the quantiser's part taken out.
 double loss_in(float quality, const StorageOption& option) {
   if (option.method.empty() || !(option.quantised_quality > 0)) return 0;
   return std::clamp(1 - static_cast<double>(quality) / option.quantised_quality, 0.0, 1.0);

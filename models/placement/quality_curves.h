@@ -57,8 +57,8 @@ struct Sensitivity {
   double loss_cv = 0;      ///< standard deviation / median over contexts, before the bounds apply
 };
 
-/// Of contexts that come from no named data set, an assumption: the median of the six published medians, and the spread
-/// that the shipped data sets have.
+/// Sensitivity of contexts from no named data set, an assumption: the median of the six published medians and the
+/// spread that the shipped data sets have.
 inline constexpr Sensitivity default_sensitivity{0.6785, 0.2};
 
 [[nodiscard]] Sensitivity sensitivity_of(const DatasetSpec& dataset);
@@ -112,12 +112,12 @@ struct ContextLoss {
 [[nodiscard]] std::vector<float> estimated_curve(std::span<const float> curve, const OptionPool& pool,
                                                  std::span<const double> error, double shape);
 
-/// What curves take for granted, in sentences for results: of these data sets, or of none.
+/// Assumptions of curves, in sentences for results: for these data sets, or for none.
 [[nodiscard]] std::vector<std::string> quality_assumptions(const QualitySpec& spec,
                                                            std::span<const DatasetSpec> datasets = {});
-/// What drift takes for granted; nothing where there is none.
+/// Assumptions of drift; nothing where there is none.
 [[nodiscard]] std::vector<std::string> drift_assumptions(const DriftSpec& spec);
-/// What profiles that are off take for granted; nothing where they are right.
+/// Assumptions of profiles that are off; nothing where they are right.
 [[nodiscard]] std::vector<std::string> profile_assumptions(const ProfilingSpec& spec);
 
 // Quality curves measured elsewhere, from a CSV file with the columns context, method, keep_ratio, quality:
@@ -136,7 +136,7 @@ class QualityFile {
   /// Throws schema::InputError with file and line for rows that say nothing sensible: no number or share, a keep ratio
   /// twice, a curve that rises.
   static QualityFile read(const std::string& path);
-  /// The same from memory; `name` stands for the file's in messages.
+  /// Reads from memory; `name` stands for the file's in messages.
   static QualityFile from_text(const std::string& name, std::string_view text);
 
   /// The score of a method that keeps this share of a context's tokens; none where neither the context nor `*` has a

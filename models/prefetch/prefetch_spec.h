@@ -54,8 +54,8 @@ struct PrefetchSpec {
   std::int64_t row_tokens = 1;    ///< neighbouring tokens that are chosen and fetched together
   RowLayout layout = RowLayout::separate;
   Dequantisation dequantisation = Dequantisation::fused;
-  bool attends_again = false;   ///< fetch_on_demand: a whole attention chooses, and is computed again with the pairs
-  std::string copies = "best";  ///< GatherMethod of the link
+  bool attends_again = false;        ///< fetch_on_demand: a whole attention chooses, and is recomputed with the pairs
+  std::string copies = "best";       ///< GatherMethod of the link
   std::int64_t buffered_layers = 2;  ///< full_offload: layers whose KV the GPU has room for
   AttentionProfile attention;
 };
@@ -66,12 +66,12 @@ struct PrefetchSpec {
 /// the share below the first, and 1 at share 1, which is the last point's right-hand neighbour.
 [[nodiscard]] double coverage_at(const AttentionProfile& profile, double share);
 
-/// Of the mass that the next token's own top-k covers, what the speculative token's covers with a copy of `bits` bits
+/// Share of the mass under the next token's own top-k that the speculative token's covers with a copy of `bits` bits
 /// an element: linear in bits between the points, from (0, 0) to the first and from the last to (16, 1), where the copy
 /// is the KV itself.
 [[nodiscard]] double hit_rate_at(const AttentionProfile& profile, double bits);
 
-/// Of the score that quantising lost, what comes back where pairs of this attention mass are whole: linear in the mass
+/// Share of the score lost by quantising that returns where pairs of this attention mass are whole: linear in the mass
 /// between the points, from (0, 0) to the first and from the last to (1, 1).
 [[nodiscard]] double recovery_at(const AttentionProfile& profile, double mass);
 
@@ -85,14 +85,14 @@ struct PrefetchSpec {
 /// union over the step's query tokens in whole rows, at most `context`.
 [[nodiscard]] std::int64_t fetched_tokens(const PrefetchSpec& spec, std::int64_t context);
 
-/// What one request's fetch of one layer moves to one GPU.
+/// Amount that one request's fetch of one layer moves to one GPU.
 struct LayerFetch {
   double rows = 0;
   double row_bytes = 0;
   [[nodiscard]] double bytes() const { return rows * row_bytes; }
 };
 
-/// Of `context` tokens to choose among (those kept in 16 bit left out): fetched tokens less those that are there
+/// Fetch from `context` tokens to choose among (those kept in 16 bit left out): fetched tokens less those there
 /// already, in rows of the model's KV heads on one of `tensor_parallel` GPUs:
 /// ceil((1 - overlap) rows of tokens) per head, twice as many rows where keys and values lie apart. Rows move whole,
 /// also the one that the context ends in. Throws std::invalid_argument for latent attention, which has no KV heads.
@@ -103,7 +103,7 @@ struct LayerFetch {
 /// low-bit copy covers all L tokens, those kept in 16 bit too; kept, the residual and the fetched, is at most L.
 [[nodiscard]] double resident_fraction(const CompressorSpec& quantiser, std::int64_t kept_tokens, std::int64_t context);
 
-// What prefetched pairs give back of the score that quantising the KV cost.
+// Score that prefetched pairs give back of what quantising the KV cost.
 
 struct PrefetchQuality {
   double share_of_keys = 0;  ///< fetched pairs / context

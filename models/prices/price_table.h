@@ -1,4 +1,4 @@
-// What machines and memory cost, each price with its date and source. The table travels inside the binary
+// Prices of machines and memory, each with its date and source. The table travels inside the binary
 // (prices.yaml); users give files of their own in the same format, which change it name by name.
 #pragma once
 
@@ -29,7 +29,7 @@ struct PriceTable {
   /// is not one of the table's.
   [[nodiscard]] const Price* gpu(std::string_view name) const;
 
-  /// What the binary carries.
+  /// The prices that the binary carries.
   static PriceTable built_in();
 
   /// Replaces the prices that a document names. Throws schema::InputError at what is not as the format has it, and,
@@ -37,7 +37,7 @@ struct PriceTable {
   /// name); the table is then as before.
   void change(const schema::ConfigNode& document, std::span<const std::string> known_gpus = {});
 
-  /// The same from a file.
+  /// Replaces the prices that a file names.
   void change_by_file(const std::string& path, std::span<const std::string> known_gpus = {});
 };
 

@@ -22,8 +22,8 @@ struct CharacterRange {
   friend bool operator==(const CharacterRange&, const CharacterRange&) = default;
 };
 
-/// What is wrong with ranges and what was expected, empty if nothing is: one ends before it begins, begins before its
-/// predecessor does, or overlaps an earlier one without both being the same single character.
+/// Problem with ranges and what was expected; empty: none. A range is wrong that ends before it begins, begins before
+/// its predecessor does, or overlaps an earlier one without both being the same single character.
 [[nodiscard]] std::string problem_with_offsets(std::span<const CharacterRange> offsets);
 
 /// Throws schema::InputError with problem_with_offsets(offsets). `whose` names them in the message.
@@ -42,7 +42,7 @@ struct ImportanceShape {
   double cv = 0.5;           ///< standard deviation / mean, > 0, at most 100
 };
 
-/// So many importances with mean 1. Throws schema::InputError for a shape that is out of its range.
+/// Generates so many importances with mean 1. Throws schema::InputError for a shape that is out of its range.
 [[nodiscard]] std::vector<float> generated_importance(std::int64_t tokens, const ImportanceShape& shape,
                                                       RandomSource& random);
 
@@ -69,7 +69,7 @@ struct ScoredPrompt {
 /// JSON, an unknown or missing key, a negative importance, offsets of another length than the importances, offsets that
 /// are not in order (check_offsets), an empty list.
 [[nodiscard]] std::vector<ScoredPrompt> read_scored_prompts(const std::string& path);
-/// The same from memory; `name` stands for the file's in messages.
+/// Reads from memory; `name` stands for the file's in messages.
 [[nodiscard]] std::vector<ScoredPrompt> scored_prompts_from_text(const std::string& name, std::string_view text);
 
 }  // namespace kvsim::models

@@ -14,7 +14,7 @@ namespace {
 /// The share of a chunk that EPIC computes where `epic_below` is known: 32 tokens of 512.
 constexpr double epic_share = 32.0 / 512;
 
-/// Of the largest variance that a distribution on [0, 1] with a given mean has, what is left when more is asked for.
+/// Share of the largest variance of a distribution on [0, 1] with a given mean that is used when more is asked for.
 /// There all answers score next to 0 or 1.
 constexpr double widest = 0.99;
 
@@ -43,7 +43,7 @@ double selective(const RagTask& task, double rho, bool spans) {
   return between(below, {1, 1}, rho);
 }
 
-/// What is left of selective reuse by something that is `gap` below it at the first of the scores.
+/// Score, relative to selective reuse, of something that is `gap` below it at the first of the scores.
 double after(double gap, const RagTask& task, double rho) {
   return 1 - gap * (1 - rho) / (1 - task.scores.front().rho);
 }
@@ -55,7 +55,7 @@ double epic(const RagTask& task, double share) {
   return share < known.share ? between(none, known, share) : between(known, {1, 1}, share);
 }
 
-/// Of single answers' scores; none where they are all the mean.
+/// Distribution of single answers' scores; none where they are all the mean.
 std::optional<boost::math::beta_distribution<>> law_of(double mean, double spread) {
   const double most = widest * mean * (1 - mean);
   const double variance = std::min(spread * mean * spread * mean, most);

@@ -27,7 +27,7 @@ struct RagTask {
   std::string speculative_model;       ///< that chose the tokens; empty: not said
   schema::Sourced<double> full_score;  ///< mean score with all of the prompt computed; > 0
   std::vector<ScoreAt> scores;         ///< of selective reuse, ascending in rho, all in (0, 1)
-  schema::Sourced<double> full_reuse;  ///< mean score with no token computed again / full_score
+  schema::Sourced<double> full_reuse;  ///< mean score with no token recomputed / full_score
   schema::Sourced<double>
       cacheblend_below;                ///< share by which CacheBlend scores below selective reuse, at the first rho
   schema::Sourced<double> epic_below;  ///< the same of EPIC with 32 tokens of each chunk of 512
@@ -37,7 +37,7 @@ struct RagTask {
 /// How the KV of chunks is put together.
 enum class ReuseMethod {
   full_reuse,  ///< as it was stored
-  selective,   ///< with the tokens computed again that a small model chooses (SpecCache)
+  selective,   ///< with the tokens recomputed that a small model chooses (SpecCache)
   cacheblend,  ///< with those that deviate most in the first layer
   epic         ///< with the first tokens of every chunk
 };
@@ -56,7 +56,7 @@ enum class ReuseMethod {
 /// The share of such answers, whose mean is `relative` x full_score, that score at least `floor` x full_score.
 [[nodiscard]] double good_share(const RagTask& task, double relative, double floor);
 
-// What a scenario says about prompts whose KV is put together from chunks (prefill: selective, cacheblend, epic,
+// Settings of a scenario for prompts whose KV is put together from chunks (prefill: selective, cacheblend, epic,
 // full_reuse).
 
 /// The small model that says which tokens matter (selective), and where it runs.
@@ -86,8 +86,8 @@ struct ImportanceSignals {
 
 struct ReuseSpec {
   ReuseMethod method = ReuseMethod::selective;
-  double rho = 0.15;              ///< share of the chunks' tokens that is computed again (selective, cacheblend)
-  std::int64_t link_tokens = 32;  ///< first tokens of every chunk that are computed again (epic)
+  double rho = 0.15;              ///< share of the chunks' tokens that is recomputed (selective, cacheblend)
+  std::int64_t link_tokens = 32;  ///< first tokens of every chunk that are recomputed (epic)
   SpanRules spans;                ///< selective
   SpeculativeSpec speculative;    ///< selective
   ImportanceSignals importance;   ///< selective

@@ -28,7 +28,7 @@ struct TopTokens {
   }
 };
 
-/// What is added to the selection whole or not at all: a completed span, or a selected token outside of them.
+/// Candidate that is added to the selection whole or not at all: a completed span, or a selected token outside of them.
 struct Candidate {
   double mean;  ///< importance as given: normalising it changes no order
   TokenSpan tokens;
@@ -117,8 +117,8 @@ std::size_t bucket_of(float importance) {
   return std::bit_cast<std::uint32_t>(importance + 0.0F) >> kBucketShift;  // -0 + 0 is 0
 }
 
-/// Of 1 to n tokens. The bucket with the last of them is found first: std::nth_element of all takes three times as
-/// long.
+/// The most important tokens, 1 to n. The bucket with the last of them is found first: std::nth_element of all takes
+/// three times as long.
 TopTokens most_important(std::span<const float> importance, std::int64_t count) {
   std::vector<std::uint32_t> sizes(kBuckets);
   for (const float value : importance) ++sizes[bucket_of(value)];

@@ -1,4 +1,4 @@
-// Which tokens of a prompt are computed again, from how important a small model holds each to be: the most important
+// Which tokens of a prompt are recomputed, from how important a small model holds each to be: the most important
 // ones, completed to spans (SpecCache, selection).
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace kvsim::models {
 
-/// What a budget is spent on when completed spans exceed it.
+/// Use of a budget that completed spans exceed.
 enum class SpanCap {
   /// Completed spans and selected tokens outside of them, by mean importance, whole, as long as there is room.
   spans,

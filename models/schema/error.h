@@ -21,7 +21,7 @@ class Origin {
   Origin(std::shared_ptr<const std::string> source, int line, int column)
       : source_(std::move(source)), line_(line), column_(column) {}
 
-  /// The same source at another position.
+  /// Another position in the same source.
   [[nodiscard]] Origin at(int line, int column) const { return {source_, line, column}; }
 
   [[nodiscard]] std::string_view source() const { return source_ ? std::string_view(*source_) : std::string_view(); }

@@ -21,7 +21,7 @@ FieldInfo make_field(const char* name, const char* description, Presence presenc
   return field;
 }
 
-/// What the table says of a default: a scalar as written, [] for an empty list, nothing for maps.
+/// Text of a default in the table: a scalar as written, [] for an empty list, nothing for maps.
 std::string default_text(const std::optional<ConfigNode>& written) {
   if (!written || written->is_map()) return {};
   const bool empty_text = written->is_scalar() && written->text().empty();

@@ -44,7 +44,7 @@ class Locate {
   alignas(std::max_align_t) std::array<std::byte, 4 * sizeof(void*)> state_{};
 };
 
-/// What a scalar member, or one that may be absent, is read and written with.
+/// Access by which a scalar member, or one that may be absent, is read and written.
 struct ScalarMember {
   MemberKind kind;
   bool sourced;

@@ -12,7 +12,7 @@
 namespace kvsim::schema {
 namespace {
 
-/// The same tree with every position replaced by `origin`.
+/// Copy of the tree with every position replaced by `origin`.
 ConfigNode relocated(const ConfigNode& node, const Origin& origin) {
   switch (node.kind()) {
     case ConfigNode::Kind::null:

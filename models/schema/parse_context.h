@@ -1,4 +1,4 @@
-// What a parser knows beside the node: where in the document it is, and where catalogue names are looked up.
+// Context of a parser beside the node: where in the document it is, and where catalogue names are looked up.
 #pragma once
 
 #include <string>

@@ -25,10 +25,10 @@ struct YamlLimits {
 /// characters, and anything above `limits`. Anchors and aliases are read by copying.
 ConfigNode read_yaml(std::string_view text, const std::string& source_name, const YamlLimits& limits = {});
 
-/// The same for a part of a source: `begin` is where it begins there, at the start of a line.
+/// Reads a part of a source: `begin` is where it begins there, at the start of a line.
 ConfigNode read_yaml(std::string_view text, const Origin& begin, const YamlLimits& limits = {});
 
-/// The same for a file, which messages name by `path`; says so where it is missing, a directory or unreadable.
+/// Reads a file, which messages name by `path`; says so where it is missing, a directory or unreadable.
 ConfigNode read_yaml_file(const std::string& path, const YamlLimits& limits = {});
 
 // Writing.

@@ -119,14 +119,14 @@ void check_text(std::string_view text, const Origin& source) {
 
 // The tree.
 
-/// What a node costs against the limits, so that copying an alias is priced before it is done.
+/// Cost of a node against the limits, so that copying an alias is priced before it is done.
 struct Extent {
   std::size_t values = 0;
   std::size_t bytes = 0;
   std::size_t depth = 0;  ///< levels of maps and lists inside the node, itself included
 };
 
-/// Of a key: escaped, it is still below the 1,024 characters that YAML knows a key by.
+/// Most bytes of a key: escaped, it is still below the 1,024 characters that YAML knows a key by.
 constexpr std::size_t kMostKeyBytes = 200;
 
 /// Builds the tree from yaml-cpp's events, which carry exact marks and pass duplicate keys through.

@@ -18,7 +18,7 @@ bool has_mean(Distribution d) {
   return d != Distribution::uniform && d != Distribution::empirical;
 }
 
-/// Of a law with a mean, before bounds apply.
+/// Draw of a law with a mean, before bounds apply.
 double drawn(Distribution d, double mean, double cv, RandomSource& random) {
   switch (d) {
     case Distribution::lognormal:

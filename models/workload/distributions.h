@@ -17,14 +17,14 @@ inline constexpr std::int64_t max_request_tokens = 10'000'000;
 inline constexpr std::int64_t max_arrival_ns = 3'155'760'000LL * 1'000'000'000LL;
 /// The largest coefficient of variation of lengths, times and gaps.
 inline constexpr double kMostCv = 100;
-/// Of Zipf exponents: beyond it, all requests ask for the same thing.
+/// Limit of Zipf exponents: beyond it, all requests ask for the same thing.
 inline constexpr double kSteepestPopularity = 10;
 
 // Zipf's law as weights.
 
 /// In proportion to the chance of what has this rank, from 1: 1/rank^exponent.
 inline double zipf_weight(double rank, double exponent) {
-  // Of the usual exponents, 0 and 1, without pow(): the same on all platforms, to the last bit.
+  // The usual exponents, 0 and 1, do without pow(): the same on all platforms, to the last bit.
   if (exponent == 0) return 1;
   return exponent == 1 ? 1 / rank : std::pow(rank, -exponent);
 }
@@ -85,7 +85,7 @@ struct LengthSpec {
   std::vector<std::int64_t> values{};     ///< of empirical: drawn with equal probability
 };
 
-/// What is wrong with the specification and what was expected; empty if nothing is.
+/// Problem with the specification and what was expected; empty: none.
 std::string problem_with(const LengthSpec& spec);
 
 /// Draws lengths. A draw is rounded to whole tokens and clamped to [min, max]: clamping, unlike drawing again, takes
@@ -117,7 +117,7 @@ struct TimeSpec {
   double max_s = 86400 * 30;                        ///< longer draws are cut to this; the upper end of uniform
 };
 
-/// What is wrong with the specification and what was expected; empty if nothing is.
+/// Problem with the specification and what was expected; empty: none.
 std::string problem_with(const TimeSpec& spec);
 
 /// Draws times in whole nanoseconds.
@@ -127,7 +127,7 @@ class TimeSampler {
   explicit TimeSampler(const TimeSpec& spec);
 
   std::int64_t sample_ns(RandomSource& random) const;
-  /// Of the law before the bounds apply, and within them, s.
+  /// Mean of the law before the bounds apply, and within them, s.
   [[nodiscard]] double mean_s() const;
 
  private:
@@ -162,7 +162,7 @@ struct RateOverTime {
   [[nodiscard]] double mean_rate() const;
 };
 
-/// What is wrong with it and what was expected; empty if nothing is.
+/// Problem with it and what was expected; empty: none.
 std::string problem_with(const RateOverTime& rates);
 
 struct ArrivalSpec {
@@ -172,7 +172,7 @@ struct ArrivalSpec {
   std::optional<RateOverTime> over_time{};  ///< none: always the same
 };
 
-/// What is wrong with the specification and what was expected; empty if nothing is.
+/// Problem with the specification and what was expected; empty: none.
 std::string problem_with(const ArrivalSpec& spec);
 
 /// The clock by which arrivals of a changing rate have the mean rate: it runs as fast as the rate is above its mean, so

@@ -75,7 +75,7 @@ HitRateCurve hit_rate_curve(std::span<const RequestSpec> requests);
 // How long requests wait for their first token beside a prefix cache of a given size: what the cache holds is loaded,
 // the rest is prefilled. For every LRU capacity at once.
 
-/// What a token of the prompt costs, in seconds; both >= 0.
+/// Cost of a token of the prompt, in seconds; both >= 0.
 struct PromptTimes {
   double load_s = 0;     ///< where the cache holds it: its KV's bytes / the cache's read bandwidth
   double prefill_s = 0;  ///< where it does not: 1 / tokens prefilled per second

@@ -22,7 +22,7 @@ namespace kvsim::models {
 /// A value's JSON as it stands in a message: short ones in full, objects and lists by their kind.
 std::string shown_json(std::string_view token);
 
-/// What a format calls the members of a request; all of them must be there but the last three.
+/// Names that a format gives the members of a request; all of them must be there but the last three.
 struct JsonlNames {
   std::string_view timestamp = "timestamp";
   std::string_view input = "input_length";

@@ -93,7 +93,7 @@ bool zstd_is_whole(std::istream& file) {
   return whole;
 }
 
-/// What an open file holds, unpacked where its first bytes are those of gzip or zstd; null: it is cut off.
+/// Contents of an open file, unpacked where its first bytes are those of gzip or zstd; null: it is cut off.
 std::unique_ptr<std::istream> plain(std::unique_ptr<std::ifstream> file) {
   std::array<char, 4> head{};
   file->read(head.data(), head.size());

@@ -49,7 +49,7 @@ class LineReader {
   [[nodiscard]] bool terminated() const { return terminated_; }
   /// The file that the current line is in.
   [[nodiscard]] const schema::Origin& source() const { return source_; }
-  /// Of the current line, from 1.
+  /// Number of the current line, from 1.
   [[nodiscard]] int line_number() const {
     return numbers_.empty() ? line_number_ : numbers_[static_cast<std::size_t>(line_number_) - 1];
   }
@@ -57,7 +57,7 @@ class LineReader {
   /// Throws schema::InputError at a byte of the current line. Where the file's last line has no end, says that the file
   /// looks cut off.
   [[noreturn]] void fail(std::size_t byte, std::string_view message) const;
-  /// The same without a position.
+  /// Fails without a position.
   [[noreturn]] void fail_file(std::string_view message) const;
 
  private:

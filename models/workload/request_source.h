@@ -63,7 +63,7 @@ class RequestSource {
   /// to set. With sessions: the first turn of the next session.
   RequestSpec next();
 
-  // Of a workload with sessions: what follows on next(). Their turns share the numbers of requests.
+  // Sessions of a workload: what follows on next(). Their turns share the numbers of requests.
 
   [[nodiscard]] bool has_sessions() const { return sessions_.has_value(); }
   /// As Sessions', with numbers and blocks.
@@ -82,7 +82,7 @@ class RequestSource {
   [[nodiscard]] bool closed_loop() const { return !arrivals_.has_value(); }
 
  private:
-  /// What requests of one class are drawn from; of a workload without classes, all of them.
+  /// Laws that requests of one class are drawn from; without classes, those of all requests.
   struct Kind {
     LengthSampler prompt, output;
     std::optional<SharedPrefixes> prefixes;

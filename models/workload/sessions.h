@@ -34,7 +34,7 @@ struct SessionSpec {
   std::optional<SubAgentSpec> sub_agents{};  ///< with the session's laws of growth, outputs and think times
 };
 
-/// What is wrong with the specification and what was expected; empty if nothing is.
+/// Problem with the specification and what was expected; empty: none.
 std::string problem_with(const SessionSpec& spec);
 
 /// Requests of a session, those of the sub-agents that it begins among them, in the mean of their laws.
@@ -71,8 +71,8 @@ class Sessions {
 
   [[nodiscard]] std::size_t under_way() const { return live_.size(); }
 
-  /// What the session's draws and blocks depend on: its number, or of a sub-agent the turn that began it, so that it is
-  /// the same one whenever that is.
+  /// Identity on which the session's draws and blocks depend: its number, or of a sub-agent the turn that began it. It
+  /// is the same whenever the session begins.
   [[nodiscard]] std::uint64_t identity(std::int64_t session) const { return live_.at(session).identity; }
 
  private:

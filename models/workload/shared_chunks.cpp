@@ -11,8 +11,8 @@
 namespace kvsim::models {
 namespace {
 
-/// Draws in vain, one after the other, after which the chunks that are left are looked at one by one. The law is the
-/// same, and nobody waits for a chunk that a steep law hardly ever draws.
+/// Draws without success, one after the other, after which the chunks that are left are looked at one by one. The law
+/// is the same, and no draw waits for a chunk that a steep law hardly ever draws.
 constexpr int most_in_vain = 16;
 
 }  // namespace

@@ -22,11 +22,11 @@ struct SharedChunkSpec {
   std::int64_t per_request = 8;  ///< different chunks of one prompt, 1 <= per_request <= count
   std::int64_t tokens = 512;     ///< of each
 
-  /// Of all chunks of one prompt.
+  /// Tokens of all chunks of one prompt.
   [[nodiscard]] std::int64_t tokens_per_request() const { return per_request * tokens; }
 };
 
-/// What is wrong with the specification and what was expected; empty if nothing is.
+/// Problem with the specification and what was expected; empty: none.
 std::string problem_with(const SharedChunkSpec& spec);
 
 class SharedChunks {

@@ -49,7 +49,7 @@ struct PrefixKind {
 /// Mean length of a request's prefix, before bounds apply.
 [[nodiscard]] double mean_prefix_tokens(const SharedPrefixSpec& spec);
 
-/// What is wrong with the specification and what was expected; empty if nothing is.
+/// Problem with the specification and what was expected; empty: none.
 std::string problem_with(const SharedPrefixSpec& spec);
 
 class SharedPrefixes {

@@ -18,7 +18,7 @@ constexpr double kLast_s = static_cast<double>(max_arrival_ns) / kNsPerSecond;
 constexpr std::int64_t kMostRounds = 10'000;
 constexpr std::size_t kMostRequests = 100'000'000;
 
-/// Of each session, the one that began it and those that began that, as far as there are any.
+/// Root of each session: the one that began it, or began that one and so on, as far as there are any.
 std::vector<std::int32_t> first_of_each(const std::vector<RequestSpec>& requests) {
   std::vector<std::int32_t> first;
   for (const RequestSpec& r : requests) {
@@ -31,7 +31,7 @@ std::vector<std::int32_t> first_of_each(const std::vector<RequestSpec>& requests
   return first;
 }
 
-/// The same for every run, and for this request whatever the others are; of a session all of them, sub-agents included.
+/// Whether a request is kept: the same for every run, whatever the others are; of a session all, sub-agents included.
 bool kept(const RequestSpec& request, const std::vector<std::int32_t>& first, double share) {
   constexpr double kAll = 18446744073709551616.0;  // 2^64
   if (share >= 1) return true;

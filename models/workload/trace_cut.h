@@ -22,7 +22,7 @@ struct TraceCut {
   bool operator==(const TraceCut&) const = default;
 };
 
-/// What is wrong with it and what was expected; empty if nothing is.
+/// Problem with it and what was expected; empty: none.
 std::string problem_with(const TraceCut& cut);
 
 /// The requests that are left, numbered anew. Rounds follow each other after the time that the recording has (from

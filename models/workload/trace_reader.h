@@ -45,10 +45,10 @@ enum class TimeForm {
   nanoseconds  ///< since any moment
 };
 
-/// Of a prompt's block in a trace.
+/// Most tokens of a prompt's block in a trace.
 inline constexpr std::int64_t most_block_tokens = 65536;
 
-/// What a log of any form calls what a request is made of: columns of its header (CSV) or members of its objects (JSON
+/// Names that a log of any form has for parts of a request: columns of its header (CSV) or members of its objects (JSON
 /// lines). Times count from the first request.
 struct TraceColumns {
   std::string arrival;
@@ -65,7 +65,7 @@ struct TraceColumns {
   friend bool operator==(const TraceColumns&, const TraceColumns&) = default;
 };
 
-/// What is wrong with them and what was expected; empty if nothing is.
+/// Problem with them and what was expected; empty: none.
 std::string problem_with(const TraceColumns& columns);
 
 struct TraceOptions {
@@ -81,7 +81,7 @@ struct TraceOptions {
 /// "3 lines that are no requests are left out; the first: t.csv:7:3: ...", of how many and TraceOptions::first_invalid.
 std::string lines_left_out(std::uint64_t count, const std::string& first);
 
-/// What becomes of a request that was read.
+/// Receiver of each request that was read.
 using RequestSink = std::function<void(RequestSpec&&)>;
 
 /// All formats, in the order in which they are listed to users.
@@ -96,7 +96,7 @@ const TraceFormat& find_trace_format(std::string_view name);
 std::vector<RequestSpec> read_trace(const TraceFormat& format, const std::string& path,
                                     const TraceOptions& options = {});
 
-/// The same, one request after the other: memory for a line, and for what tells sessions apart.
+/// Reads one request after the other: memory for a line, and for what tells sessions apart.
 void scan_trace(const TraceFormat& format, const std::string& path, const TraceOptions& options,
                 const RequestSink& sink);
 
@@ -104,7 +104,7 @@ void scan_trace(const TraceFormat& format, const std::string& path, const TraceO
 std::vector<RequestSpec> read_trace_text(const TraceFormat& format, const std::string& name, std::string_view text,
                                          const TraceOptions& options = {});
 
-// What every trace reader checks of a request before it becomes one. Internal to the trace readers.
+// Checks by every trace reader of a request before it becomes one. Internal to the trace readers.
 
 /// Where a request stands in its session, as in RequestSpec.
 struct SessionTurn {
@@ -145,7 +145,7 @@ class TraceBuilder {
   void add(std::int64_t arrival_ns, std::size_t byte, std::int64_t prompt_tokens, std::int64_t output_tokens,
            std::vector<std::uint64_t> prefix_blocks = {}, const SessionTurn& turn = {});
 
-  /// Of a request that failed: it is skipped, and counted.
+  /// Leaves out a request that failed: it is skipped, and counted.
   void leave_out() const {
     if (options_.left_out) ++*options_.left_out;
   }
@@ -176,7 +176,7 @@ class SessionTurns {
   /// The next turn of the session of this name. `end_ns`: when it was answered, on the clock of arrivals; -1: not
   /// recorded.
   SessionTurn next(std::string_view session, std::int64_t arrival_ns, std::int64_t end_ns);
-  /// The same of a sub-agent: a turn of `parent` began it, which goes on when it has ended. None: there was no request
+  /// Next turn of a sub-agent: a turn of `parent` began it, which goes on when it has ended. None: there was no request
   /// of that session before.
   std::optional<SessionTurn> next_of(std::string_view parent, std::string_view session, std::int64_t arrival_ns,
                                      std::int64_t end_ns);
@@ -207,7 +207,7 @@ std::optional<std::int64_t> parse_decimal_ns(std::string_view text, int digits_t
 /// Seconds, milliseconds, ... to nanoseconds, rounded; max_arrival_ns + 1 or -1 where out of range or not a number.
 std::int64_t to_arrival_ns(double value, double ns_per_unit);
 
-// What `kvsim workload info` says about a trace.
+// Statistics that `kvsim workload info` shows of a trace.
 
 struct LengthStatistics {
   double mean = 0;

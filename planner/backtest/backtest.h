@@ -14,7 +14,7 @@
 
 namespace kvsim::planner::backtest {
 
-/// What a simulated point came to. TPOT is the mean over requests of (last token - first token) / (output tokens - 1),
+/// Result of a simulated point. TPOT is the mean over requests of (last token - first token) / (output tokens - 1),
 /// TTFT the mean over requests of the time from sending to the first token.
 struct Prediction {
   double ttft_s = 0;
@@ -47,7 +47,7 @@ struct BacktestPoint {
   [[nodiscard]] std::optional<double> tpot_error() const;
   [[nodiscard]] std::optional<double> ttft_error() const;
   [[nodiscard]] std::optional<double> throughput_error() const;
-  /// Of TTFT + (output tokens - 1) x TPOT.
+  /// Error of TTFT + (output tokens - 1) x TPOT.
   [[nodiscard]] std::optional<double> e2e_error() const;
 };
 
@@ -74,9 +74,9 @@ struct Backtest {
   bool interrupted = false;
 
   [[nodiscard]] std::size_t simulated() const;
-  /// Of all points of a group, by the group's words.
+  /// Errors of all points of a group, by the group's words.
   [[nodiscard]] std::vector<GroupErrors> by_group() const;
-  /// The same by engine alone: the other words of the group are empty.
+  /// Errors by engine alone: the other words of the group are empty.
   [[nodiscard]] std::vector<GroupErrors> by_engine() const;
   [[nodiscard]] PointErrors overall() const;
   /// The most frequent reason first.
@@ -99,7 +99,7 @@ struct BacktestOptions {
 /// cannot have, or gives it another kind of value.
 void check_changes(const schema::ConfigNode& document, const std::vector<std::string>& changes);
 
-/// What the points missed by, for stated_error(): groups whose points have all three figures. Intervals are widened so
+/// Errors of the points, for stated_error(): groups whose points have all three figures. Intervals are widened so
 /// that those of groups left out hold nine tenths of their points. Ratios have three digits.
 [[nodiscard]] StatedErrors stated_errors_of(const Backtest& backtest);
 

@@ -1,4 +1,4 @@
-// What a backtest missed by, kept for stating the error of other answers.
+// Errors of a backtest, kept for stating the error of other answers.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -45,7 +45,7 @@ enum Column : std::size_t {
   kColumns
 };
 
-/// What files call the columns (AIConfigurator's names).
+/// Names of the columns in files (AIConfigurator's names).
 extern const std::array<std::string_view, kColumns> kNames;
 /// Columns that a point cannot do without.
 constexpr std::array kNeeded{kModel, kGpu, kPromptTokens, kOutputTokens};

@@ -58,9 +58,9 @@ struct Parallelism {
   std::vector<std::pair<const char*, std::int64_t>> keys;
 };
 
-/// Of a source with multiplied parts: a launch over n GPUs with n-fold expert parallelism is a row of tensor or
-/// attention-data parallelism n x n, expert parts n and n; one whose n GPUs are ranks too is a row of n, n and experts
-/// n x n. docs/backtest.md has both readings.
+/// Point as launched, where its source has multiplied parts. A launch over n GPUs with n-fold expert parallelism is a
+/// row of tensor or attention-data parallelism n x n, expert parts n and n; one whose n GPUs are ranks too is a row of
+/// n, n and experts n x n. docs/backtest.md has both readings.
 ServingPoint as_launched(ServingPoint p, const PointSource& source) {
   if (!source.multiplied_parts) return p;
   const std::int64_t gpus = p.tensor * p.attention_data;
@@ -281,7 +281,7 @@ PointScenario point_scenario(const ServingPoint& row, const Published& published
   const std::optional<PublishedModel> model = published.model(p.model, catalogue);
   if (!model) return refused(fmt::format("model not in the catalogue: {}", p.model));
   const models::LlmSpec spec = catalogue.model(model->model);
-  // What a point calls fp4 may be a format of the model's own (MXFP4), which is none that kernels were measured in.
+  // A point's fp4 may be a format of the model's own (MXFP4), which is none that kernels were measured in.
   if (!spec.weights_are_measured())
     return refused(fmt::format("weights in a format that no kernels were measured in: {}", p.model));
   if (spec.state.layers > 0 || spec.indexer.layers > 0)
@@ -290,7 +290,7 @@ PointScenario point_scenario(const ServingPoint& row, const Published& published
     p.expert = p.expert_tensor = 1;
     parallelism = parallelism_of(p);
   }
-  // Of a mixture of experts the experts are most of the weights.
+  // The experts are most of the weights of a mixture of experts.
   const std::string& of_layers = spec.moe.experts > 0 && !p.experts.empty() ? p.experts : p.weights;
   const std::string& format = of_layers.empty() ? p.precision : of_layers;
   const std::optional<NumberFormat> weights = format_of(format, model->weights);

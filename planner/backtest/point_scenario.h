@@ -11,7 +11,7 @@
 
 namespace kvsim::planner::backtest {
 
-/// What points are told apart by when errors are summed up.
+/// Group by which points are told apart when errors are summed up.
 struct PointGroup {
   std::string model, gpu;   ///< in the catalogue; as published where they are not known
   std::string engine;       ///< without its version

@@ -1,4 +1,4 @@
-// What published serving points call models and GPUs, and how they were served: data in published.yaml.
+// Names of models and GPUs in published serving points, and how they were served: data in published.yaml.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct PointSource {
   std::string reference;
 };
 
-/// What decides how a source launched the engine of a point; names are those of the catalogue.
+/// Conditions that decide how a source launched the engine of a point; names are those of the catalogue.
 struct LaunchOf {
   std::string source, engine, version, model, gpu, weights;
   std::int64_t tensor = 1;
@@ -55,7 +55,7 @@ struct PointLaunch {
   std::string reference;
 
   [[nodiscard]] bool holds_of(const LaunchOf& point) const;
-  /// What it changes of the scenario of a point: `set`, and the tokens of an iteration.
+  /// Changes that it makes to the scenario of a point: `set`, and the tokens of an iteration.
   [[nodiscard]] std::vector<std::string> changes(std::int64_t prompt_tokens, std::int64_t clients) const;
 };
 
@@ -65,12 +65,12 @@ struct Published {
   std::vector<PointSource> sources;   ///< the last is every other one
   std::vector<PointLaunch> launches;  ///< all that hold of a point apply, one after the other
 
-  /// What the binary carries.
+  /// The data that the binary carries.
   static const Published& built_in();
   /// A document as published.yaml is one; `name` stands for the file's. Throws schema::InputError.
   static Published from_text(std::string_view text, const std::string& name);
 
-  /// What a published name stands for in a catalogue: the table's entry; else the entry of that name, or of its last
+  /// Model of a published name in a catalogue: the table's entry; else the entry of that name, or of its last
   /// part in lower case (Qwen/Qwen3-32B: qwen3-32b), in the format that the catalogue gives it. None: it is not known.
   [[nodiscard]] std::optional<PublishedModel> model(std::string_view name, const models::Catalogue& catalogue) const;
   /// The name in the catalogue; empty: it is not known.

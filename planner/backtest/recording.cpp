@@ -66,7 +66,7 @@ class ServedRequests {
     requests_.push_back(r);
   }
 
-  /// What they came to; `offset_s` is what the engine's clock is ahead of the senders'.
+  /// Recording of the requests; `offset_s` is by how much the engine's clock is ahead of the senders'.
   [[nodiscard]] Recording recording(double offset_s) const {
     if (requests_.empty()) lines_.fail_file("has no requests, expected a recorded run");
     Recording result;

@@ -39,7 +39,7 @@ struct Recording {
 /// last_token_ts); the smallest difference between sending and queueing is taken for the clocks' offset. Throws
 /// schema::InputError with file and line for what is missing, no number or negative, and for time that goes back.
 Recording read_recorded_requests(const std::string& path);
-/// The same from memory; `name` stands for the file's.
+/// Reads from memory; `name` stands for the file's.
 Recording read_recorded_requests_text(std::string_view text, const std::string& name);
 
 /// Whether a CSV header is that of a recording.
@@ -67,7 +67,7 @@ struct LatencyBeside {
   [[nodiscard]] double error() const { return predicted_s / measured_s - 1; }
 };
 
-/// What both had at one moment.
+/// Load of both at one moment.
 struct LoadBeside {
   struct Pair {
     double measured = 0, predicted = 0;
@@ -91,7 +91,7 @@ struct CurveBeside {
 std::vector<LatencyBeside> latencies_beside(const Recording& recording, const serving::Measurements& simulated);
 /// Where the simulated timeline has ended, nothing runs.
 std::vector<LoadBeside> load_beside(const Recording& recording, const serving::Timeline& simulated);
-/// Of curves that are above zero somewhere: others were not recorded.
+/// Curves that are above zero somewhere: others were not recorded.
 std::vector<CurveBeside> curves_beside(const std::vector<LoadBeside>& load);
 
 /// Often enough for load_beside() to meet the recording's moments.

@@ -46,7 +46,7 @@ std::vector<ServingPoint> read_csv(LineReader lines, const Given& given) {
 
 constexpr const char* kRecordedEngine = "vllm";
 
-/// What the meta.json of a recording says, as vLLM calls it.
+/// Places of columns in the meta.json of a recording, as vLLM calls them.
 const std::vector<Place>& meta_places() {
   static const std::vector<Place> places{{kModel, {"/model", "/engine_kwargs/model"}},
                                          {kVersion, {"/vllm_version"}},

@@ -23,7 +23,7 @@ std::pair<std::string, std::string> parse_given(std::string_view assignment);
 /// is missing, no number or out of range.
 std::vector<ServingPoint> read_points(const std::string& path, const Given& given = {});
 
-/// The same from memory; `name` stands for the file's.
+/// Reads from memory; `name` stands for the file's.
 std::vector<ServingPoint> read_points_text(std::string_view text, const std::string& name, const Given& given = {});
 
 /// Recordings are called by their folder or file. Where several of that name are among the points, by their paths.

@@ -63,7 +63,7 @@ struct Configuration {
   std::optional<TooMuch> too_much;
   ModelMargin margin;
 
-  // Of one replica at its rate.
+  // Figures of one replica at its rate.
   double dram_gb = 0;
   double ssd_gb = 0;  ///< a tier that replicas share: its share of it
   HourlyCost cost;
@@ -80,11 +80,11 @@ struct Configuration {
   [[nodiscard]] const Probe* last_of_search() const;
   /// Those it computes on (tensor_parallel), and those that only score.
   [[nodiscard]] std::int64_t gpus_per_replica() const;
-  /// What one replica sustains of the load; 0 where no rate passes.
+  /// Rate of the load that one replica sustains; 0 where no rate passes.
   [[nodiscard]] double rate_per_replica() const;
   /// The load that one replica sustains where requests take as long as ModelMargin allows for.
   [[nodiscard]] double rate_with_model_error() const { return rate_per_replica() / margin.slower; }
-  /// What most of the requests that miss do miss just above the sustained rate (word_of), kQueue where they meet the
+  /// Objective that most failing requests miss just above the sustained rate (word_of), kQueue where they meet the
   /// objectives there and more come than are served; empty where nothing fails.
   [[nodiscard]] std::string_view limited_by() const;
 };
@@ -125,7 +125,7 @@ void rank(CapacityPlan& plan);
 /// `too_much`.
 [[nodiscard]] std::string too_much_words(const Configuration& c);
 
-// What to say where no configuration meets the objectives at any rate. Internal to the capacity planner.
+// Advice where no configuration meets the objectives at any rate. Internal to the capacity planner.
 
 /// Whether at the lowest rate probed more of its requests met the objectives than of the other's, or as many, and the
 /// 99th percentile that is the furthest above its limit is less so. Precondition: something was probed of both.
@@ -139,7 +139,7 @@ void rank(CapacityPlan& plan);
 /// tell, why it does not keep up.
 std::string describe_misses(const Probe& probe, const serving::SloConfig& slo);
 
-// What buying less would lead to.
+// Consequences of buying less.
 
 /// The most expensive of what costs less an hour than the plan's first configuration, and is not beaten by another of
 /// these: one that is at most as dear and sustains more, or as much for less.
@@ -148,16 +148,16 @@ struct NextCheaper {
   std::int64_t replicas = 1;
   double usd_per_hour = 0;
   double rate = 0;  ///< requests/s that these replicas sustain; 0 where none is known
-  /// What is missed: where a rate is required, at that rate, with the replica that may fail gone; else just above
-  /// `rate`.
+  /// Objectives that are missed: where a rate is required, at that rate, with the replica that may fail gone; else just
+  /// above `rate`.
   std::string why;
 };
 
-/// Of a ranked plan. Where a rate is required: among the largest fleets of each configuration that cost less and have
-/// fewer replicas than it needs, and single replicas of those that meet the objectives at no rate; none of them serves
-/// the rate. Without one: among
-/// single replicas, which sustain less or cost more per token. None where nothing that was simulated costs less, or a
-/// price is missing.
+/// Next cheaper choice of a ranked plan. Where a rate is required: among the largest fleets of each configuration that
+/// cost less and have fewer replicas than it needs, and single replicas of those that meet the objectives at no rate;
+/// none of them serves the rate.
+/// Without one: among single replicas, which sustain less or cost more per token.
+/// None where nothing that was simulated costs less, or a price is missing.
 std::optional<NextCheaper> next_cheaper(const CapacityPlan& plan);
 
 }  // namespace kvsim::planner::capacity

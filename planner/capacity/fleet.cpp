@@ -72,7 +72,7 @@ std::optional<double> usd_per_million_tokens(double usd_per_hour, double tokens_
 
 namespace {
 
-/// What all replicas load from binds at some fleet, which no estimate from one replica knows.
+/// Whether replicas load from a shared tier. It binds at some fleet, which no estimate from one replica knows.
 bool share_tiers(const serving::ServingConfig& config) {
   const auto& storage = config.cluster.storage;
   return config.placement && std::any_of(storage.begin(), storage.end(), [](const auto& tier) { return tier.shared; });

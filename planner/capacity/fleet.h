@@ -14,7 +14,7 @@ namespace kvsim::planner::capacity {
 
 // Money: what a fleet costs per hour and per token.
 
-/// What one hour of a fleet costs.
+/// Cost of one hour of a fleet.
 struct HourlyCost {
   /// USD/h for GPUs; none where the table has no price for them.
   std::optional<double> gpus;
@@ -30,14 +30,14 @@ struct HourlyCost {
 HourlyCost hourly_cost(const models::PriceTable& prices, const std::string& gpu, double gpus, double host_memory_gb,
                        double storage_gb = 0);
 
-/// The same of so many replicas of a cluster. Where it has nodes, those that hold the replicas are paid for whole: at a
+/// Hourly cost of so many replicas of a cluster. Where it has nodes, those that hold the replicas are paid whole: at a
 /// node's price, which counts for its GPUs and host memory; else at its parts, all GPUs and what purchase_for() says of
 /// its memory.
 HourlyCost hourly_cost(const models::PriceTable& prices, const serving::ClusterConfig& cluster, std::int64_t replicas,
                        double host_memory_gb, double storage_gb);
 
-/// What one replica of a fleet costs: where there are nodes, its part of a full one, idle GPUs among them. Memory as of
-/// purchase_of_one().
+/// Hourly cost of one replica of a fleet: where there are nodes, its part of a full one, idle GPUs included. Memory as
+/// of purchase_of_one().
 HourlyCost hourly_cost_of_one(const models::PriceTable& prices, const serving::ClusterConfig& cluster,
                               double host_memory_gb, double storage_gb);
 

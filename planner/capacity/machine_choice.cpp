@@ -191,7 +191,7 @@ scenario::Scenario with_sizes(const scenario::Scenario& scenario, const SizeChoi
 
 namespace {
 
-/// Of one that has a memory of its own.
+/// Memory of a node that has one of its own.
 double node_memory_gb(const serving::NodeConfig& node) {
   return static_cast<double>(*node.memory_bytes) / kGB;
 }

@@ -63,7 +63,7 @@ using SizeChoice = std::vector<TierSize>;
 /// Every combination, the first tier's size varying slowest; one empty choice where nothing is varied.
 std::vector<SizeChoice> size_choices(const std::vector<TierSizes>& sizes);
 
-/// The same for this scenario: one empty choice where it stores nothing, so that there are no tiers to buy.
+/// Choices for this scenario: one empty choice where it stores nothing, so that there are no tiers to buy.
 std::vector<SizeChoice> size_choices(const scenario::Scenario& scenario, const std::vector<TierSizes>& sizes);
 
 /// Throws schema::InputError, in the words of the command's options, for a scenario without placement, a tier it does
@@ -88,7 +88,7 @@ Purchase purchase_for(const scenario::Scenario& scenario, std::int64_t replicas)
 /// One replica's part of what the scenario's replicas need, and of a node's memory its part of a full node.
 Purchase purchase_of_one(const scenario::Scenario& scenario);
 
-// What a prefix cache costs in host memory and on SSD, by the hit-rate curve of a trace.
+// Costs of a prefix cache in host memory and on SSD, by the hit-rate curve of a trace.
 
 /// Memory for a prefix cache: the most recently used blocks in DRAM, older ones on SSD.
 struct CacheOption {

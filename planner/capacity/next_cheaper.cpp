@@ -62,7 +62,7 @@ std::string time(double seconds) {
   return schema::round_quantity(schema::Dimension::time, seconds);
 }
 
-/// Of the finished requests; with few misses it may lie within the objective.
+/// Percentile of the finished requests; with few misses it may lie within the objective.
 std::string percentile_words(const Demand& asked, double value_s, double limit_s) {
   const std::string name = asked.percentile ? serving::percentile_name(*asked.percentile) : "p99";
   return fmt::format("{} {} {} {}", name, time(value_s), value_s > limit_s ? ">" : "<=", time(limit_s));
@@ -223,8 +223,8 @@ const Probe* lowest_if_any(const Configuration& c) {
   return found == c.probes.end() ? nullptr : &*found;
 }
 
-/// What of this configuration would be bought instead, for less than `below` USD/h if it can be; none where it is the
-/// same as what it needs.
+/// Alternative that would be bought of this configuration, for less than `below` USD/h if it can be; none where it is
+/// the same as what it needs.
 std::optional<NextCheaper> alternative(const CapacityPlan& plan, const Configuration& c, double below) {
   NextCheaper a;
   a.configuration = &c;

@@ -276,7 +276,7 @@ Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOpt
   std::vector<serving::SimulationOutcome> runs(count);
   std::vector<std::size_t> iterations(count, 0);
   std::vector<std::string> overflows(count);  // too many requests were in the system, in words
-  std::atomic<std::size_t> last{count - 1};   // the first run given up: those after it are left out
+  std::atomic<std::size_t> last{count - 1};   // the first run dropped: those after it are left out
   const std::vector<Demand> demands = demands_of(scaled.serving.slo, options);
   Progress progress(scaled, count, watch);
   for_each_index(count, jobs, [&](std::size_t i) {
@@ -284,7 +284,7 @@ Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOpt
     scenario::Scenario replication = scaled;
     serving::RunConfig& run = replication.serving.run;
     const std::uint64_t offset = i + (confirming ? kConfirmationSeeds : 0);
-    // Who waits for answers arrives by how fast they come: nobody knows how many before.
+    // Clients that wait for answers arrive by how fast those come: their number is not known before.
     if (confirming && load_of(scenario) == Load::requests) {
       const auto judged = static_cast<double>(judged_arrivals(*make_feed(scaled, run.seed + offset), run));
       for (const Demand& demand : demands) {
@@ -347,7 +347,7 @@ Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOpt
 
 namespace {
 
-/// Of all replicas together.
+/// Capacity of a tier of all replicas together.
 std::optional<std::int64_t> capacity_of(const scenario::Scenario& s, const std::string& tier) {
   const serving::ClusterConfig& cluster = s.serving.cluster;
   if (tier == "gpu") return s.serving.placement->gpu_memory_bytes * cluster.replicas();

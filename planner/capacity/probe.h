@@ -86,7 +86,7 @@ struct Probe {
   /// Judged requests by what they missed of the objectives of tightest(); one that missed several is in each.
   std::map<serving::Miss, std::uint64_t> misses;
 
-  // Of the measured time, over all replications.
+  // Figures of the measured time, over all replications.
   double tokens_per_s = 0;  ///< output tokens; NaN where no time was measured
   double ttft_p99_s = 0;    ///< of finished requests; NaN where there are none
   double tpot_p99_s = 0;    ///< of finished requests of two or more tokens; NaN where there are none
@@ -150,7 +150,7 @@ Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOpt
 
 // How warm tiers were when judging began.
 
-/// What a tier held, all replicas together, in the first run of a probe.
+/// Bytes that a tier held, all replicas together, in the first run of a probe.
 struct TierFill {
   std::string tier;
   std::optional<std::int64_t> capacity_bytes;  ///< none: everything has room

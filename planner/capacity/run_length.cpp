@@ -17,7 +17,7 @@ using serving::SloMetric;
 
 constexpr double kExpectedMisses = 100;  // at the target, over all replications
 constexpr double kLongestSettling_s = 3600;
-constexpr double kWarmupShare = 0.2;        // of the settling time
+constexpr double kWarmupShare = 0.2;        // of the time until a steady state
 constexpr double kWarmupResidences = 2;     // times that a mean request may take
 constexpr double kTraceWarmupShare = 0.05;  // of its span
 constexpr double kLongOutput = 20;          // times the mean
@@ -42,7 +42,7 @@ double span_s(const scenario::Scenario& s) {
 constexpr double kMostNew = 0.01;  // of prefixes or chunks after a warm-up: those that nobody had before
 constexpr double kMostWarmingRequests = 20'000;
 
-/// What requests draw by popularity, and how often each of them does.
+/// Draws of requests by popularity: of what, and how many each request makes.
 struct Draws {
   std::int64_t of = 0;  ///< prefixes or chunks; 0: nothing is drawn
   double popularity = 1;
@@ -159,7 +159,7 @@ MeanRequest mean_request(const scenario::Scenario& s) {
     const double shared = prefixes ? models::mean_prefix_tokens(*prefixes)
                           : chunks ? static_cast<double>(chunks->tokens_per_request())
                                    : 0;
-    // Of a mean session, a turn has half of the other turns before it.
+    // A turn of a mean session has half of the other turns before it.
     const auto& sessions = s.workload.sessions;
     const double before = sessions ? (mean_turns(s) - 1) / 2 : 0;
     const double grown = sessions ? before * (models::LengthSampler(sessions->spec.growth).mean() + output.mean()) : 0;

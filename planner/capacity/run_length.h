@@ -16,7 +16,7 @@ namespace kvsim::planner::capacity {
 /// minutes.
 enum class Stage { search, confirmation };
 
-/// What is asked of every probe.
+/// Options of every probe.
 struct ProbeOptions {
   /// Share of requests, in (0, 1), that must meet all objectives at once; none: what each percentile asks for.
   std::optional<double> target{};
@@ -43,7 +43,7 @@ struct Demand {
 /// The largest of these shares; 0 where nothing is asked for.
 [[nodiscard]] double largest_share(const serving::SloConfig& slo, const ProbeOptions& options);
 
-/// What is varied until the objectives break, and what rates are of, here and in searches and fleets.
+/// Load that is varied until the objectives break, and that rates are of, here and in searches and fleets.
 enum class Load {
   requests,  ///< requests/s that arrive on their own
   sessions,  ///< sessions/s that begin

@@ -14,7 +14,7 @@
 
 namespace kvsim::planner {
 
-/// Of one replica: bytes, and bytes per second.
+/// Symbols of one replica: bytes, and bytes per second.
 struct Symbols {
   std::int64_t M = 0;    ///< weights
   std::int64_t KV = 0;   ///< of one request, in full

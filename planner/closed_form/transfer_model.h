@@ -73,7 +73,7 @@ struct Cycle {
   std::vector<double> largest_stream_bytes{};
 };
 
-/// What batches are allowed beside memory.
+/// Limits on batches beside memory.
 struct BatchLimits {
   static constexpr std::int64_t kNone = std::int64_t{1} << 40;
   std::int64_t requests = kNone;   ///< B_g + B_c
@@ -110,7 +110,7 @@ struct Batch {
   [[nodiscard]] std::int64_t requests() const { return B_c + B_g; }
 };
 
-/// What an iteration of a batch takes.
+/// Times of an iteration of a batch.
 struct IterationTimes {
   double gpu_s = 0;       ///< T_gpu
   double transfer_s = 0;  ///< T_xfer: the busier direction of the link

@@ -18,7 +18,7 @@
 
 namespace kvsim::planner {
 
-// What an explanation changes of a scenario, one thing at a time.
+// Factors that an explanation changes in a scenario, one at a time.
 
 enum class Factor {
   hbm_bandwidth,   ///< peak bandwidth of GPU memory
@@ -72,7 +72,7 @@ struct Utilisation {
   double hbm_bytes = 0;  ///< of one replica: what weights and KV may fill
 };
 
-/// What requests did in the iterations that they decoded in: shares that add up to 1.
+/// States of requests in the iterations that they decoded in: shares that add up to 1.
 struct Stalls {
   double drafting = 0;  ///< or plain decoding
   double verifying = 0;
@@ -133,7 +133,7 @@ struct Explanation {
   Utilisation utilisation;
   Stalls stalls;
   std::vector<Elasticity> elasticities;
-  /// Of the machine's resources, the one with the largest elasticity; none where no gain exceeds its interval.
+  /// Resource of the machine with the largest elasticity; none where no gain exceeds its interval.
   std::optional<Factor> binding;
   bool load_bound = false;  ///< the offered load is below what the plan can serve
   std::vector<Margin> margins;
@@ -158,12 +158,12 @@ struct ExplainOptions {
 [[nodiscard]] Explanation explain(const scenario::Scenario& scenario, const ScenarioPlan& plan,
                                   const ExplainOptions& options = {});
 
-// What tells one plan from another.
+// Differences between plans.
 
 /// Whether two points are the same plan: x, c, B_c, B_g and, where there are reloads, l.
 [[nodiscard]] bool same_plan(const OperatingPoint& a, const OperatingPoint& b);
 
-/// What is different: "x 25 -> 24, B_c 11 -> 12".
+/// Difference of two plans: "x 25 -> 24, B_c 11 -> 12".
 [[nodiscard]] std::string difference(const OperatingPoint& from, const OperatingPoint& to);
 
 // How far the machine and the traffic may change before another plan is the optimum.
@@ -178,10 +178,10 @@ inline constexpr double kFarthest = 2.0;
 [[nodiscard]] std::vector<Margin> margins(const scenario::Scenario& scenario, const ScenarioPlan& plan, int jobs,
                                           const std::function<bool()>& go_on = {});
 
-/// What margins() looks at, in words.
+/// Range that margins() searches, in words.
 [[nodiscard]] std::string margins_searched(const ScenarioPlan& plan);
 
-// What the candidates next to the optimum lose, by the closed forms.
+// Losses of the candidates next to the optimum, by the closed forms.
 
 /// The best batch with x - 1 and x + 1, with the next keep ratio below and above, and with no drafting at all; the
 /// plan with B_c (or, where there is none, B_g) one smaller and one larger.

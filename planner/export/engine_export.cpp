@@ -94,7 +94,7 @@ std::int64_t longest(const models::LengthSpec& length) {
   }
 }
 
-/// The same of all kinds of prefixes.
+/// Longest prefix of all kinds of prefixes.
 std::int64_t longest_prefix(const models::SharedPrefixSpec& prefixes) {
   std::int64_t tokens = 0;
   for (const models::PrefixKind& kind : prefix_kinds(prefixes)) {

@@ -47,17 +47,17 @@ struct EngineExport {
 [[nodiscard]] std::string export_plan(const scenario::Scenario& scenario, const ExportedPlan& plan,
                                       std::string_view engine);
 
-// What every engine's file says of a plan, in comments, and the figures that several of them need.
+// Comments that every engine's file has of a plan, and the figures that several of them need.
 
 /// `text` as "# " comment lines of at most 100 columns; control characters become blanks, so that nothing of it can
 /// end the comment. `indent` goes before every line.
 [[nodiscard]] std::string comment(std::string_view text, std::string_view indent = "");
 
-/// What the file is, of which scenario and plan, and `checked`: against what its options were checked.
+/// Heading of the file: its kind, scenario and plan, and `checked`: against what its options were checked.
 [[nodiscard]] std::string heading(const scenario::Scenario& scenario, const ExportedPlan& plan, std::string_view engine,
                                   std::string_view checked);
 
-/// What engines cannot express of this plan, and what each would need.
+/// Parts of this plan that engines cannot express, and what each would need.
 [[nodiscard]] std::string left_out(const scenario::Scenario& scenario, const ExportedPlan& plan);
 
 /// Requests at once that an engine without compressed KV can hold: the plan's own batch where it decodes with the full

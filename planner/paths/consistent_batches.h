@@ -19,7 +19,7 @@ namespace kvsim::planner {
 /// Local and remote.
 using Batches = std::array<double, 2>;
 
-/// What the optimisation gives at some batches: its rates, and slots occupied per GPU under them.
+/// Response of the optimisation to some batches: its rates, and slots occupied per GPU under them.
 struct BatchResponse {
   Batches occupancy{};
   PathRates n{};

@@ -1,4 +1,4 @@
-// What one request costs on each path: the table of the path LP.
+// Costs of one request on each path: the table of the path LP.
 #pragma once
 
 #include <array>
@@ -59,9 +59,9 @@ struct ExpectedRounds {
   double drafts = 0;
 };
 
-/// Of a request of K output tokens that drafts min(x, what is left) tokens a round; a round yields the accepted ones
-/// and one more, from the verifier. A renewal recursion over the tokens left, R(k) = 1 + sum_i P(i accepted) R(k - i -
-/// 1), exact for rounds that are independent of each other; beyond 65,536 tokens carried on with its last slope.
+/// Expected rounds of a request of K output tokens that drafts min(x, what is left) tokens a round. A round yields the
+/// accepted ones and one more, from the verifier. A renewal recursion over the tokens left, R(k) = 1 + sum_i P(i
+/// accepted) R(k - i - 1), exact for independent rounds; beyond 65,536 tokens extrapolated with its last slope.
 /// Preconditions: K >= 1, x >= 1, and `acceptance` reaches to x.
 ExpectedRounds expected_rounds(const models::AcceptanceModel& acceptance, std::int64_t x, std::int64_t K);
 

@@ -217,7 +217,7 @@ std::vector<Purchase> purchases(const scenario::Scenario& scenario) {
 
 namespace {
 
-/// Of all requests. What an optimum leaves over of a path is no use of it, but would keep memory free for it.
+/// Least share of all requests on a path. A smaller rest of an optimum is no use of it, but would keep memory for it.
 constexpr double kLeastShare = 1e-4;
 
 }  // namespace

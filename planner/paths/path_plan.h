@@ -54,7 +54,7 @@ PathPlan plan_paths(const PathProblem& problem, const std::function<bool()>& go_
 /// The LP at given batches.
 PathLp path_lp(const PathProblem& problem, const PerPool& batch);
 
-// What more of one resource would bring.
+// Gain by more of one resource.
 
 struct Purchase {
   std::string name;         ///< "local_gpu", "BW_h", ...
@@ -67,7 +67,7 @@ struct Purchase {
 /// LP's shadow prices hold the coefficients still, which all depend on these.)
 std::vector<Purchase> purchases(const PathProblem& problem);
 
-/// The same of a scenario with pools: one more node in either pool, and 10 % more of both links (with what a pool's
+/// Purchases for a scenario with pools: one more node in either pool, and 10 % more of both links (with what a pool's
 /// nodes share), of memory and of its bandwidth.
 std::vector<Purchase> purchases(const scenario::Scenario& scenario);
 
@@ -77,7 +77,7 @@ std::vector<Purchase> purchases(const scenario::Scenario& scenario);
 /// Precondition: requests take paths. `go_on` is that of plan_paths.
 scenario::Scenario with_planned_weights(const scenario::Scenario& scenario, const std::function<bool()>& go_on = {});
 
-/// The same from a plan that was made of it.
+/// Scenario with the weights of a plan that was made of it.
 scenario::Scenario with_weights(const scenario::Scenario& scenario, const PathRates& n);
 
 /// With the best weights among the paths that serve with the full KV; nothing where it has no such paths, or no others.
@@ -106,7 +106,7 @@ bool needs_planned_weights(const scenario::Scenario& scenario);
 /// taken.
 PathPlan plan_by_steps(const PathProblem& problem, const std::function<bool()>& go_on);
 
-/// What is maximised over batches from 1 to `top` (both at least 1), local and remote.
+/// Value that is maximised over batches from 1 to `top` (both at least 1), local and remote.
 struct BatchSearch {
   std::array<double, 2> top{1, 1};
   std::function<double(const std::array<double, 2>&)> value;

@@ -20,7 +20,7 @@ struct PerPool {
   double remote = 0;
 };
 
-// What requests cost on nodes whose steps have been timed: the cost table beyond the printed formulas.
+// Costs of requests on nodes whose steps have been timed: the cost table beyond the printed formulas.
 //
 // The printed table knows bytes over bandwidths, and one KV slot for every request. A scenario knows more: steps with
 // a fixed part, a verification that costs its own, compressed contexts that take part of a slot, decompression,
@@ -118,7 +118,7 @@ struct PathProblem {
 
 /// Slots per GPU: B_max = floor((HBM - M)/KV), 0 where the weights leave no room.
 double slots_per_gpu(const PathSymbols& symbols);
-/// The same of the GPUs of each pool, or what `steps` says.
+/// Slots per GPU of each pool, or what `steps` says.
 PerPool slots_per_gpu(const PathProblem& problem);
 
 /// g = gamma(x, c) = A(x)/x, the share of drafted tokens that a verification accepts.

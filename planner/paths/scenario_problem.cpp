@@ -18,7 +18,7 @@ namespace kvsim::planner {
 namespace {
 
 constexpr double kLeastToken = 1e-12;  // seconds; a step of more requests takes longer, if only by this
-// What nodes of sim/pools do: a reload starts two of its lengths before its drafts are due, and what is to be done
+// Behaviour of sim/pools' nodes: a reload starts two of its lengths before its drafts are due, and what is to be done
 // waits for the end of the step under way, half of one on average.
 constexpr double kReloadLead = 2;
 constexpr double kJoining = 0.5;
@@ -192,7 +192,7 @@ class Derivation {
     return std::llround(static_cast<double>(output_) * (1 - 1 / rounds) / 2);
   }
 
-  /// Of a node's slots, where both memory and the number of running requests limit them.
+  /// Slots of a node, where both memory and the number of running requests limit them.
   [[nodiscard]] double slots_of(const Side& side, std::int64_t bytes) const {
     const double slots = most_requests(side);
     return std::max(static_cast<double>(bytes) / static_cast<double>(side.slot_bytes) * slots / side.by_memory,

@@ -26,7 +26,7 @@ PathProblem path_problem(const scenario::Scenario& scenario, StepsOf lines = Ste
 
 class NodeSteps {
  public:
-  /// Of a node of the group, which outlives this.
+  /// Steps of a node of the group, which outlives this.
   NodeSteps(const serving::ServingConfig& config, const serving::GroupConfig& group,
             const serving::KvGeometry& geometry, const Traffic& traffic);
 

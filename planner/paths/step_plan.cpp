@@ -225,7 +225,7 @@ PathPlan best_up_to(const PathProblem& problem, const PerPool& top, const std::f
   return plan;
 }
 
-/// Of P1, the P2 that begins like it.
+/// Paths P1, each with the P2 that begins like it.
 constexpr std::array<std::pair<Path, Path>, 2> kDeferred{
     {{Path::P1_cached, Path::P2_cached}, {Path::P1_stateless, Path::P2_stateless}}};
 

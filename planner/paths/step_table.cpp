@@ -103,7 +103,7 @@ ExpectedRounds expected_rounds(const models::AcceptanceModel& acceptance, std::i
 
 namespace {
 
-/// Of one token, draft or verification at a batch.
+/// Costs of one token, draft or verification at a batch.
 struct OneStep {
   double gpu_s = 0;
   double slot_s = 0;
@@ -155,7 +155,7 @@ struct Table {
     return {drafting, hidden + c.joining * draft.slot_s + c.round_trip_s + verified_s()};
   }
 
-  /// Of all rounds, those that begin while the rest of the KV is under way.
+  /// Share of all rounds that begin while the rest of the KV is under way.
   [[nodiscard]] double share_streaming(bool cached) const {
     return std::min(1.0, c.remote_rest.seconds() / (c.rounds * rounds(cached).round_s));
   }

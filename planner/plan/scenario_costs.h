@@ -18,7 +18,7 @@
 
 namespace kvsim::planner {
 
-// What a plan for a scenario takes into account beyond bytes over peak bandwidth, each of which can be left out.
+// Refinements of a plan for a scenario beyond bytes over peak bandwidth, each of which can be left out.
 
 struct Refinements {
   bool reservations = true;  ///< KV in whole blocks, with room for drafts
@@ -120,7 +120,7 @@ class ScenarioCosts {
   /// Plain decoding with the KV compressed to c: another output.
   [[nodiscard]] Cycle lossy(double c) const { return plain(c, true); }
 
-  /// What host memory and the scenario's limits on running requests allow.
+  /// Limits by host memory and by the scenario's limits on running requests.
   [[nodiscard]] BatchLimits limits() const;
 
   [[nodiscard]] const Traffic& traffic() const { return traffic_; }

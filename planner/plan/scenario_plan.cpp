@@ -110,7 +110,7 @@ std::vector<Cycle> cycles_of(const scenario::Scenario& s, const ScenarioCosts& c
 
 namespace {
 
-/// What is planned is to run: what a run would refuse of it, whatever its x and batch, is refused before.
+/// Refuses beforehand what a run of the plan would refuse, whatever its x and batch.
 void check_drafting(const scenario::Scenario& s, double keep_ratio) {
   OperatingPoint least;
   least.x = 1;

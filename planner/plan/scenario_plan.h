@@ -79,7 +79,7 @@ ScenarioPlan plan(const scenario::Scenario& scenario, const PlanRequest& request
 /// x, c, B_c and B_g; full_kv where the point is the baseline.
 scenario::Scenario with_plan(const scenario::Scenario& scenario, const OperatingPoint& point);
 
-// What cannot be had together: throughput, speed for each user, quality, cost, energy.
+// Trade-offs between throughput, speed for each user, quality, cost and energy.
 
 /// A policy with a batch, by the closed forms. Of one replica.
 struct Choice {
@@ -93,7 +93,7 @@ struct Choice {
   std::optional<double> joules_per_token;   ///< output token, every GPU at its board power; none: not known
 };
 
-/// What a GPU costs and draws.
+/// Price and power of a GPU.
 struct GpuRates {
   std::optional<double> usd_per_hour;
   std::optional<double> board_power_w;

@@ -119,7 +119,7 @@ Traffic traffic_of(const scenario::Scenario& scenario) {
   std::vector<double> contexts = draw(*w.context, "plan.context");
   t.named_context = models::LengthSampler(*w.context).mean();
   if (w.prefixes) {
-    // Of one kind, popular prefixes have lengths like any others, so that over all runs popularity does not matter.
+    // Popular prefixes of one kind have lengths like any others, so that over all runs popularity does not matter.
     const std::vector<double> prefixes = draw_prefixes(*w.prefixes);
     std::transform(contexts.begin(), contexts.end(), prefixes.begin(), contexts.begin(), std::plus<>());
     t.named_context += models::mean_prefix_tokens(*w.prefixes);

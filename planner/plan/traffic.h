@@ -1,4 +1,4 @@
-// What a plan needs to know of a scenario's requests: lengths as moments and as a sample.
+// Facts of a scenario's requests that a plan needs: lengths as moments and as a sample.
 #pragma once
 
 #include <cstdint>

@@ -74,7 +74,7 @@ struct PolicyEstimate {
   double resident_fraction = 1;  ///< KV bytes on the GPU / those of a 16-bit cache, by the published formula
 };
 
-/// What a request's fetch of one layer moves to one GPU.
+/// Amount that a request's fetch of one layer moves to one GPU.
 struct FetchEstimate {
   double rows = 0;
   double row_bytes = 0;

@@ -23,7 +23,7 @@ struct FetchTimes {
   double latency_ns = 0;  ///< from the last byte sent to its arrival
 };
 
-/// What sets the pace.
+/// Resource that sets the pace.
 enum class Pace {
   gpu,    ///< every fetch is there in time
   link,   ///< it is never idle
@@ -36,8 +36,8 @@ struct SteadyStep {
   Pace pace = Pace::gpu;
 };
 
-/// Of L layers, each before + attention + after = c; computing is L c + tail, D = max(d, s) is how far apart fetches
-/// flow, x = attention + s + d + latency is from the beginning of one attention to the earliest one its fetch can
+/// A step of L layers, each before + attention + after = c: computing is L c + tail, D = max(d, s) is how far fetches
+/// flow apart, x = attention + s + d + latency is from the beginning of one attention to the earliest one its fetch can
 /// serve.
 ///
 /// Fetched a layers ahead (next_layers; next_step is a = L), the times of a step obey a max-plus recurrence with the

@@ -166,7 +166,7 @@ void refuse_differing(const Runs& runs) {
   }
 }
 
-/// Of one iteration in all runs.
+/// Median over all runs of one iteration.
 template <class Get>
 double median_of(const Runs& runs, const Get& get) {
   std::vector<double> values;

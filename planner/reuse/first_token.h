@@ -72,11 +72,11 @@ struct PromptShape {
   }
 };
 
-/// What takes most of the way to the first token.
+/// Part that takes most of the way to the first token.
 enum class Binding { loading, scoring, computing };
 [[nodiscard]] std::string_view words_of(Binding binding);
 
-/// What a prompt's first token waits for, but for the link:
+/// Times that a prompt's first token waits for, but for the link:
 ///     TTFT = max(load, select, alone) + after
 struct FirstToken {
   std::int64_t loaded_tokens = 0;    ///< h N
@@ -108,7 +108,7 @@ class FirstTokenModel {
   /// Why the method cannot be used for such a prompt that gives so many tokens; empty: it can.
   [[nodiscard]] std::string problem(const PromptShape& prompt, std::int64_t output) const;
 
-  /// Of prompts of so many chunks: mean over the scenario's tasks of score / score with all of the prompt computed.
+  /// Score with so many chunks: mean over the scenario's tasks of score / score with all of the prompt computed.
   [[nodiscard]] double relative_score(std::int64_t chunks) const;
 
   /// Mean over the tasks of the share of answers with at least `floor` of their task's mean score.

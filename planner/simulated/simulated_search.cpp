@@ -150,13 +150,13 @@ std::vector<double> Race::judge(const SimulatedCandidate& candidate) {
 constexpr std::size_t kBestOfForms = 6;
 constexpr std::array<std::int64_t, 4> kDraftSteps{-5, -2, 2, 5};
 
-/// What the closed forms say of any plan, feasible to them or not.
+/// Predictions by the closed forms of any plan, feasible to them or not.
 class Predictor {
  public:
   Predictor(const scenario::Scenario& s, const PlanRequest& request)
       : costs_(s, request.refinements), request_(request), limits_(costs_.limits()) {}
 
-  /// Of an open batch, what the best fixed one would reach.
+  /// Prediction for a candidate; for an open batch, that of the best fixed one.
   [[nodiscard]] std::optional<double> operator()(const SimulatedCandidate& candidate) const {
     const OperatingPoint& p = candidate.point;
     const Cycle cycle = p.x == 0 ? costs_.full_kv() : costs_.drafting(p.c, p.x, p.x).front();

@@ -35,7 +35,7 @@ struct SimulatedCandidate {
 
 struct SimulatedPlan {
   std::vector<SimulatedCandidate> candidates;  ///< best first; the stopped ones last
-  /// Of the best candidate and of full_kv, with seeds that chose nothing.
+  /// Throughput of the best candidate and of full_kv, with seeds that chose nothing.
   engine::ConfidenceInterval throughput;
   std::optional<engine::ConfidenceInterval> full_kv;
   std::optional<engine::ConfidenceInterval> speedup;  ///< of each seed's pair

@@ -111,7 +111,7 @@ std::vector<std::string> geometric(const Decimal& low, const Decimal& high, cons
   return values;
 }
 
-/// The same quantity as a bare number of the dimension's own unit.
+/// The quantity as a bare number of the dimension's own unit.
 Decimal in_own_unit(Dimension dimension, std::string_view text) {
   try {
     const std::string number = schema::is_integral(dimension)
@@ -131,7 +131,7 @@ std::string with_unit(Dimension dimension, const std::string& number) {
   return schema::format_integral(dimension, whole->value);
 }
 
-/// What the unit of this quantity measures; no value where it is a bare number or the unit unknown.
+/// Dimension that the unit of this quantity measures; no value where it is a bare number or the unit unknown.
 std::optional<Dimension> dimension_of(std::string_view text) {
   const auto split = schema::split_number(text);
   if (!split || split->rest.empty()) return std::nullopt;
@@ -267,7 +267,7 @@ const schema::FieldInfo* field_at(std::string_view path) {
   return field;
 }
 
-/// What a bare number at this key is.
+/// Dimension of a bare number at this key.
 schema::Dimension dimension_at(std::string_view path) {
   const schema::FieldInfo* field = field_at(path);
   const bool quantity = field != nullptr && field->scalar.kind() == schema::ScalarSpec::Kind::quantity;

@@ -1,4 +1,4 @@
-// What a sweep varies: one scenario key and the values it takes, as `--vary PATH=SPEC` says it.
+// Axis of a sweep: one scenario key and the values it takes, as `--vary PATH=SPEC` says it.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ struct Axis {
 /// Every number between two ends, for designs that sample.
 struct Interval {
   std::string low, high;  ///< as written, units included
-  /// What the key holds: whole things (tokens, bytes, counts) are sampled whole.
+  /// Dimension of the key's values: whole things (tokens, bytes, counts) are sampled whole.
   schema::Dimension dimension = schema::Dimension::number;
 };
 

@@ -42,19 +42,19 @@ class Design {
 
   [[nodiscard]] DesignKind kind() const { return kind_; }
   [[nodiscard]] const std::vector<Axis>& axes() const { return axes_; }
-  /// Of each point the numbers of its values; empty for grids.
+  /// Numbers of each point's values; empty for grids.
   [[nodiscard]] const std::vector<std::vector<std::uint32_t>>& chosen() const { return chosen_; }
   [[nodiscard]] std::size_t size() const;
 
   /// The number of the value of each axis at a point.
   [[nodiscard]] std::vector<std::uint32_t> at(std::size_t point) const;
   [[nodiscard]] const std::string& value(std::size_t point, std::size_t axis) const;
-  /// What a point changes in the scenario. The origins name the option, or the line of the file.
+  /// Changes of the scenario at a point. The origins name the option, or the line of the file.
   [[nodiscard]] std::vector<schema::Assignment> changes(std::size_t point) const;
   /// "decode.draft_length=5, decode.keep_ratio=0.1".
   [[nodiscard]] std::string describe(std::size_t point) const;
 
-  /// The same points in the same order; where they were written does not count.
+  /// Whether both have the same points in the same order; where they were written does not count.
   friend bool operator==(const Design& a, const Design& b) {
     return a.kind_ == b.kind_ && a.axes_ == b.axes_ && a.chosen_ == b.chosen_;
   }

@@ -71,7 +71,7 @@ Json to_json(const Plan& plan) {
   return json;
 }
 
-/// What two configurations differ in first.
+/// First key in which two configurations differ.
 struct FirstDifference {
   std::string path;
   const schema::ConfigNode* before = nullptr;  ///< null: there is none
@@ -238,7 +238,7 @@ scenario::Scenario base_of(const scenario::ScenarioFile& file, const Design& des
     } catch (const scenario::UnworkableScenario& error) {
       if (reason.empty()) reason = error.reason();
     } catch (const schema::InputError& error) {
-      // What is wrong without any point's changes is not the point's fault.
+      // An error that occurs without any point's changes is not the point's fault.
       if (std::string_view(error.what()).starts_with(problem)) throw schema::InputError(problem);
       throw;
     }

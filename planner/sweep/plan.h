@@ -1,4 +1,4 @@
-// What a sweep is, as its journal's first line and its results say it.
+// Plan of a sweep, as its journal's first line and its results say it.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +45,7 @@ struct Plan {
 /// The plan of a sweep over `base`, the scenario without any point's changes where that can be simulated.
 Plan make_plan(const scenario::Scenario& base, Design design, Shard shard, std::string_view version);
 
-/// What decides every figure of the sweep, as 16 hexadecimal digits.
+/// Digest of everything that decides a figure of the sweep, as 16 hexadecimal digits.
 std::string fingerprint(const Plan& plan);
 
 /// In what two plans differ, in words ("the axes", "cluster.gpu.memory_fraction of the scenario (0.9, now 0.8)");

@@ -18,7 +18,7 @@ struct RunnerOptions {
   int jobs = 1;  ///< points at once; no result depends on it
   /// Turns what a point came to into JSON on one line. Called from any thread.
   std::function<std::string(scenario::Scenario, ExperimentResult)> encode;
-  /// What a scenario takes for granted, in words. Called from any thread. May be empty.
+  /// Assumptions of a scenario, in words. Called from any thread. May be empty.
   std::function<std::vector<std::string>(const scenario::Scenario&)> assumptions;
   /// How wrong what a point came to may be, in words. Called from any thread. May be empty.
   std::function<std::vector<std::string>(const scenario::Scenario&, const serving::Measurements&)> how_sure;

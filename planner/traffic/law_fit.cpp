@@ -56,7 +56,7 @@ Moments gamma_errors(double mean, double cv, double n) {
   return with_errors(mean, cv, 2 * cv, 3 + 6 * cv * cv, n);
 }
 
-/// Of maximum likelihood: mu and sigma of the logarithms, from which mean and cv follow.
+/// Errors of maximum likelihood: mu and sigma of the logarithms, from which mean and cv follow.
 Moments lognormal_errors(double mu, double sigma, double n) {
   const double variance = sigma * sigma;
   const double mean = std::exp(mu + variance / 2), cv = std::sqrt(std::expm1(variance));
@@ -238,7 +238,7 @@ double gap_distance(std::span<const std::int64_t> ascending, const models::Arriv
   const auto n = static_cast<double>(ascending.size());
   const double mean_ns = kNsPerSecond / law.rate_per_s;
   if (law.kind == ArrivalKind::constant) {
-    // What a clock does to equal gaps puts half of them below their mean: only others count.
+    // Rounding by a clock puts half of equal gaps below their mean: only others count.
     const auto other = [mean_ns](std::int64_t gap) {
       return std::abs(static_cast<double>(gap) - mean_ns) > 3 * kEqualGaps * mean_ns;
     };

@@ -35,7 +35,7 @@ Drawn drawn_by(const models::LengthSpec& law);
 
 /// The largest distance between shares of a sample, ascending, and of a law (Kolmogorov and Smirnov).
 double distance(std::span<const std::int64_t> ascending, const models::LengthSpec& law);
-/// The same of two samples, both ascending.
+/// Distance of two samples, both ascending.
 double distance(std::span<const std::int64_t> ascending, std::span<const std::int64_t> other);
 /// Two samples of these sizes of one law are farther apart with a chance of 5 % (asymptotic).
 double distance_by_chance(std::size_t a, std::size_t b);

@@ -59,8 +59,8 @@ struct Popularity {
   double exponent = 0;
 };
 
-/// Of draws of each different prefix, the most often drawn first: the likeliest exponent, with as many prefixes as give
-/// that many different ones.
+/// Popularity by the draws of each different prefix, the most often drawn first: the likeliest exponent, with as many
+/// prefixes as give that many different ones.
 Popularity popularity_of(const std::vector<std::int64_t>& draws) {
   double n = 0;
   for (const std::int64_t d : draws) n += static_cast<double>(d);

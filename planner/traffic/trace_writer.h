@@ -24,7 +24,7 @@ class TraceWriter {
   /// that cannot be written, with why.
   TraceWriter(std::string_view format, std::int64_t block_tokens);
 
-  /// What comes before the first request, with its line end; may be empty.
+  /// Header before the first request, with its line end; may be empty.
   [[nodiscard]] std::string header() const;
   /// The next request's line, with its line end. Times are written to the nanosecond, of azure to a tenth of a
   /// microsecond and since the first request.

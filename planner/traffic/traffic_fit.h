@@ -20,7 +20,7 @@ struct PrefixFit {
   LengthFit own;           ///< tokens that follow the prefix
   double token_reuse = 0;  ///< of the trace, in a cache that never evicts
 
-  // What is expected of as many requests of the law, blocks of the trace's size, for 199 draws of which prefixes are
+  // Expected values of as many requests of the law, blocks of the trace's size, for 199 draws of which prefixes are
   // long (a run makes one): the median, the least and the most, between which a further one is with a chance of 99 %.
   // Means over requests vary more than if each had a length of its own; what they vary by chance anyway is added.
   Estimate law_token_reuse;  ///< as token_reuse
@@ -48,7 +48,7 @@ struct RateOverTime {
   bool beyond_chance = false;  ///< with a chance below 1 in 1,000: the fragment has the windows as steps
 };
 
-/// Of a trace that tells sessions apart. No law of workload says this: it is reported.
+/// Fit to a trace that tells sessions apart. No law of workload says this: it is reported.
 struct SessionFit {
   std::size_t alone = 0;       ///< requests of no session
   std::size_t sub_agents = 0;  ///< of the sessions those that another one's turn began

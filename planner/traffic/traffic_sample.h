@@ -1,4 +1,4 @@
-// What is kept of a trace to fit laws to it: lengths, times and what prompts have in common, by request.
+// Sample of a trace, to which laws are fitted: lengths, times and what prompts have in common, by request.
 #pragma once
 
 #include <cstddef>
@@ -96,11 +96,11 @@ class TrafficSample {
   [[nodiscard]] std::vector<std::int64_t> gaps_ns() const { return arrivals_.gaps_ns(); }
   [[nodiscard]] models::TraceStatistics statistics() const { return described_.statistics(); }
 
-  // Of sessions; empty where the trace has none. Of all that are followed, but for the first four.
+  // Figures of sessions; empty where the trace has none. All but the first four are of sessions that are followed.
 
   [[nodiscard]] std::size_t sessions() const { return session_starts_.count(); }
   [[nodiscard]] const ArrivalTimes& session_starts() const { return session_starts_; }
-  /// Of the sessions those that another one's turn began.
+  /// Number of the sessions that another one's turn began.
   [[nodiscard]] std::size_t sub_agents() const { return sub_agents_; }
   /// Requests of no session.
   [[nodiscard]] std::size_t alone() const { return alone_; }
@@ -111,22 +111,22 @@ class TrafficSample {
   [[nodiscard]] std::vector<std::int64_t> first_prompts() const;  ///< tokens
   /// Sessions whose latest turn came less than so long before the trace's end: more of them may lie beyond it.
   [[nodiscard]] std::size_t latest_within(double ns) const;
-  /// Of conversations(): prompts without a whole block of their own, from which no other is seen to go on.
+  /// Prompts of conversations() without a whole block of their own, from which no other is seen to go on.
   [[nodiscard]] std::size_t without_own_blocks() const { return without_own_blocks_; }
   /// Tokens of a further turn's prompt beyond prompt and answer of the turn before; negative where it was shortened.
   [[nodiscard]] std::vector<std::int64_t> growth() const;
 
-  // Of prefix blocks.
+  // Prefix blocks.
 
   /// A beginning that a request has in common with others: its last whole block, and how many it is long.
   struct Beginning {
     std::uint64_t block = 0;
     std::int64_t tokens = 0;  ///< 0: nobody else begins like it
   };
-  /// Of each request, the longest that another request has, too, in whole blocks. Empty without blocks.
+  /// Longest beginning of each request that another request has, too, in whole blocks. Empty without blocks.
   [[nodiscard]] std::vector<Beginning> shared_beginnings() const;
 
-  /// The same requests as turns of conversations: a prompt that begins like an earlier one is the next turn of its
+  /// The requests as turns of conversations: a prompt that begins like an earlier one is the next turn of its
   /// conversation (an answer that was asked for again, too). Blocks that a fiftieth of the requests have are no sign of
   /// one but a prefix. None where the trace tells sessions itself, has no blocks, or fewer than half of those prompts
   /// go on from the earlier one: with all its whole blocks but the last perhaps, and longer than it and its answer.

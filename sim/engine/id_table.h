@@ -37,7 +37,7 @@ class IdTable {
     const std::uint32_t slot = slot_of(id);
     return slot == OrderLinks::none ? nullptr : &slots_[slot].value;
   }
-  /// One that is there.
+  /// The object of this number, which is there.
   [[nodiscard]] T& operator[](std::uint64_t id) const {
     T* found = find(id);
     KVSIM_DEBUG(found != nullptr, "there is nothing of this number any more");
@@ -58,7 +58,7 @@ class IdTable {
     free_.push_back(slot);
   }
 
-  /// Of those there.
+  /// Number of objects there.
   [[nodiscard]] std::size_t size() const { return order_.size(); }
   /// All that have been added have smaller numbers.
   [[nodiscard]] std::uint64_t end() const { return end_; }
@@ -118,7 +118,7 @@ class IdTable {
                             [this](std::uint32_t slot, std::uint64_t sought) { return slots_[slot].id < sought; });
   }
 
-  /// Whoever is in its place is older, and stands apart from now on.
+  /// The object in its place is older, and stands apart from now on.
   void place(std::uint32_t slot) {
     std::uint32_t& in_window = window_[slots_[slot].id & mask()];
     if (in_window != OrderLinks::none) stragglers_.insert(place_apart(slots_[in_window].id), in_window);

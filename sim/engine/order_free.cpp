@@ -45,7 +45,7 @@ double ExactSum::value() const {
   return -sum.rounded();
 }
 
-/// Of digits that were carried and are not negative.
+/// Value of digits that were carried and are not negative.
 double ExactSum::rounded() const {
   std::size_t top = highest_;
   while (top > 0 && digits_[top] == 0) --top;

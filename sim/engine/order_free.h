@@ -1,5 +1,5 @@
-// What is known of a sample of any size in bounded memory, the same in any order and grouping of its values: their sum
-// without error, and their ranks.
+// Sums and ranks of a sample of any size in bounded memory, the same in any order and grouping of its values: the sum
+// is without error.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace kvsim::engine {
 /// superaccumulators", arXiv:1505.05571, 2015). Addition of integers has no order, so neither has the result.
 class ExactSum {
  public:
-  /// The same value `count` times, in constant time. Not NaN.
+  /// Adds a value `count` times, in constant time. Not NaN.
   void add(double value, std::uint64_t count = 1) {
     const auto bits = std::bit_cast<std::uint64_t>(value);
     const auto exponent = static_cast<std::size_t>(bits >> kMantissaBits & kExponents);
@@ -33,7 +33,7 @@ class ExactSum {
   void add(const ExactSum& other);
   /// The double that is nearest, of two the even one; infinite beyond the largest, NaN where +inf and -inf were added.
   [[nodiscard]] double value() const;
-  /// The same, faster where it is asked for often.
+  /// Equals value(), faster where it is asked for often.
   [[nodiscard]] double settle() {
     carry();
     return value();
@@ -76,7 +76,7 @@ class ExactSum {
 /// C libraries. Here a bucket is a shift of the bits, so that results have equal bytes everywhere. Sketches that keep
 /// some of the values (t-digest, KLL, GK) bound the error of a rank, which says nothing of the value in a tail as
 /// sparse as that of latencies, and most depend on the order of what was added. Counts have no order: any order and
-/// grouping of the same values gives the same answers. No bucket is ever given up, so every quantile has the bound.
+/// grouping of the same values gives the same answers. No bucket is ever dropped, so every quantile has the bound.
 ///
 /// Zero has a bucket of its own, negative values have those of their magnitude, denormal ones those of their own
 /// octaves (the last 10 are exact), infinities one each. Memory: 4 kB for each octave with a value, at most 4,199.
@@ -84,7 +84,7 @@ class QuantileSketch {
  public:
   static constexpr double kRelativeError = 1.0 / 1024;
 
-  /// The same value `count` times, in constant time; allocates for the first of an octave. Not NaN.
+  /// Adds a value `count` times, in constant time; allocates for the first of an octave. Not NaN.
   void add(double value, std::uint64_t count) {
     const std::size_t bucket = bucket_of(value);
     page(bucket / kPerOctave)[bucket % kPerOctave] += count;

@@ -12,7 +12,7 @@
 
 namespace kvsim::engine {
 
-// What an event runs: a plain function, an object and one word. Trivially copyable and never allocating, because the
+// Action of an event: a plain function, an object and one word. Trivially copyable and never allocating, because the
 // event hot path may do neither.
 
 struct Callback {

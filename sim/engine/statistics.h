@@ -85,7 +85,7 @@ ConfidenceInterval confidence_95(std::span<const double> observations);
 /// ed., 9.5.3.
 ConfidenceInterval batch_means_95(std::span<const double> series, std::size_t batches = 20);
 
-/// What a series came to after each of so many values, so that batch means of any number of them need bounded memory.
+/// Totals of a series after each of so many values, so that batch means of any number of them need bounded memory.
 class RunningTotals {
  public:
   /// The series has `count` values, more or as many as before.
@@ -118,7 +118,7 @@ class Sample {
 
   /// NaN is refused (InvariantViolation): it has no rank.
   void add(double value) { add(value, 1); }
-  /// The same value `count` times, in constant time.
+  /// Adds a value `count` times, in constant time.
   void add(double value, std::size_t count);
   /// All values of another sample, in its order.
   void add(const Sample& other);

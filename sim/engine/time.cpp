@@ -9,7 +9,7 @@ namespace {
 
 constexpr double ns_per_s = 1e9;
 
-// Of a whole number of nanoseconds held in a double.
+// Duration of a whole number of nanoseconds held in a double.
 Duration saturated(double ns) {
   constexpr double limit = 9223372036854775808.0;  // 2^63, the first value beyond the type
   if (ns >= limit) return {std::numeric_limits<std::int64_t>::max()};

@@ -22,8 +22,8 @@ class TraceSink {
   /// Declares a counter (a step curve) in a group; returns its number.
   virtual int add_counter(std::string_view group, std::string_view name) = 0;
 
-  /// What happened on `track` from `begin` to `end` (>= begin). Slices of one track must not overlap. `owner` is a
-  /// request's number, or `no_owner`; `value` is free (bytes, tokens).
+  /// Records what happened on `track` from `begin` to `end` (>= begin). Slices of one track must not overlap. `owner`
+  /// is a request's number, or `no_owner`; `value` is free (bytes, tokens).
   virtual void slice(int track, std::string_view name, SimTime begin, SimTime end, std::uint64_t owner,
                      double value) = 0;
   virtual void counter(int counter, SimTime at, double value) = 0;

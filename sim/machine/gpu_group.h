@@ -16,14 +16,14 @@
 
 namespace kvsim::machine {
 
-/// Who decides what a group computes.
+/// Listener that decides what a group computes.
 class StepListener {
  public:
   virtual ~StepListener() = default;
   /// No step is under way, and the last one has ended or something has changed: start one, or none if there is nothing
   /// to do.
   virtual void begin_step() = 0;
-  /// What was started is over. The next one begins at once, or after everything else of this instant if somebody wakes
+  /// The started step is over. The next one begins at once, or after everything else of this instant if somebody wakes
   /// the group meanwhile.
   virtual void end_step() = 0;
 };
@@ -40,7 +40,7 @@ struct Step {
 
 class GpuGroup {
  public:
-  /// What all groups of a system share; all of it outlives them.
+  /// Environment that all groups of a system share; all of it outlives them.
   struct Environment {
     engine::Simulator& simulator;
     double shortest_s;                              ///< of a step with one token: iteration_s() until one was measured
@@ -58,14 +58,14 @@ class GpuGroup {
   void wake();
   /// From within begin_step(). The event ended() must follow.
   void start(const Step& step);
-  /// The same; it ends when it is computed, but no earlier than after `least`.
+  /// Starts a step that ends when it is computed, but no earlier than after `least`.
   void start(const Step& step, engine::Duration least);
   /// From within begin_step(), in place of start() and ended(): all of a step of this length at once. Its owner does
   /// what end_step() does, and begins the next. Precondition: its end lies before Simulator::free_before().
   void pass(const Step& step, engine::Duration length);
   /// To be called when the step that was started is over.
   [[nodiscard]] engine::Callback ended();
-  /// What the pieces of a step run on; copies slow it.
+  /// Work that the pieces of a step run on; copies slow it.
   [[nodiscard]] GpuWork& work() { return work_; }
 
   /// From within end_step(): somebody has said since the step began that something has changed.
@@ -78,7 +78,7 @@ class GpuGroup {
   [[nodiscard]] engine::Duration idle_for() const {
     return idle_ ? env_.simulator.now() - looked_ : engine::Duration{};
   }
-  /// Of its idle time from now on: it is time waiting for a link, for requests are here and what they need is under
+  /// Says whether its idle time from now on is time waiting for a link: requests are here, and what they need is under
   /// way.
   void wait_for_link(bool waits) { spent_.wait_for_link(waits); }
   /// Adds the savings of the step that has just ended, within end_step(). Those of twice each resource go beyond what
@@ -88,7 +88,7 @@ class GpuGroup {
   }
 
   [[nodiscard]] engine::SimTime step_begin() const { return step_begin_; }
-  /// Of the step that has just ended, what of its length was waiting for KV.
+  /// Time of the step that has just ended that was waiting for KV.
   [[nodiscard]] engine::Duration waited() const { return length_ - step_.computing; }
   /// How long a step that begins now computes, if nothing changes about what slows it.
   [[nodiscard]] engine::Duration computing(const Step& step) const {
@@ -103,7 +103,7 @@ class GpuGroup {
 
   /// Ends the warm-up: what follows is measured.
   void start_measuring();
-  /// Of memory in use, since then.
+  /// Peak of the memory in use, since then.
   [[nodiscard]] std::int64_t used_peak() const { return static_cast<std::int64_t>(used_.peak()); }
   [[nodiscard]] double used_mean() const { return used_.mean(env_.simulator.now()); }
 

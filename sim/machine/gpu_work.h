@@ -23,7 +23,7 @@ class GpuWork {
 
   /// A piece of this length with this share decided by memory bandwidth, as things are now.
   [[nodiscard]] engine::Duration length(engine::Duration piece, double memory_share) const;
-  /// What slowing has added to the pieces of this step, or will add if it stays as it is.
+  /// Time that slowing has added to the pieces of this step, or will add if it stays as it is.
   [[nodiscard]] engine::Duration added() const { return added_; }
 
  private:

@@ -15,8 +15,8 @@
 
 namespace kvsim::memory {
 
-/// What somebody holds in a KvMemory; the counts are as of try_claim(). Only KvMemory changes it. A copy would be
-/// released twice, so it is moved at most.
+/// Memory that somebody holds in a KvMemory; the counts are as of try_claim(). Only KvMemory changes it. A copy would
+/// be released twice, so it is moved at most.
 struct MemoryClaim {
   std::int64_t private_bytes = 0;
   KvForm form = KvForm::full;
@@ -58,7 +58,7 @@ class KvMemory {
   [[nodiscard]] bool complete(const MemoryClaim& claim) const { return claim.loading == 0 && complete_but_own(claim); }
   [[nodiscard]] bool complete_but_own(const MemoryClaim& claim) const;
 
-  /// Of its private bytes the claim keeps so many, at most those that it has.
+  /// Lets the claim keep so many of its private bytes, at most those that it has.
   void shrink(MemoryClaim& claim, std::int64_t private_bytes);
 
   /// Empties a claim that is not loading. Blocks that nobody else refers to stay as long as their room is not needed.
@@ -70,7 +70,7 @@ class KvMemory {
   void release(std::int64_t bytes);
   /// Refers to blocks of full KV, which are there and fit.
   [[nodiscard]] std::vector<BlockTable::Slot> refer(std::span<const std::uint64_t> chain);
-  /// So many private bytes become a block of full KV that is not there yet, and that their owner refers to.
+  /// Makes so many private bytes a block of full KV that is not there yet, and that their owner refers to.
   [[nodiscard]] BlockTable::Slot share(std::uint64_t hash, std::int64_t bytes);
   /// Lets go of blocks, the last one first.
   void unrefer(std::span<const BlockTable::Slot> chain);
@@ -83,7 +83,7 @@ class KvMemory {
   [[nodiscard]] std::int64_t reserved() const { return used_.reserved(); }
   /// Bytes of blocks that nobody refers to.
   [[nodiscard]] std::int64_t cached() const { return table_.cached_bytes(); }
-  /// What a claim without blocks could have at most.
+  /// Most bytes that a claim without blocks could have.
   [[nodiscard]] std::int64_t available() const { return used_.available(); }
   [[nodiscard]] std::int64_t private_bytes() const { return private_; }  ///< of reserved(), not in shared blocks
 

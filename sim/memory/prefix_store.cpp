@@ -24,7 +24,7 @@ void PrefixStore::touch(std::span<const std::uint64_t> chain) {
 }
 
 void PrefixStore::insert(std::span<const std::uint64_t> chain) {
-  // What is held of the chain is used first, so that none of it makes room for its own beginning unless it must.
+  // Held blocks of the chain are used first, so that none of it makes room for its own beginning unless it must.
   const std::int64_t pinned_here = use_held(chain);
   if (capacity_blocks_) {
     const std::int64_t room = *capacity_blocks_ - (table_.referred_blocks() - pinned_here);

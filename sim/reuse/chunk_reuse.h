@@ -1,4 +1,4 @@
-// What replicas ask of a prompt store, for prompts made of chunks: a cache of chunks in tiers, and how what it finds is
+// Prompt store of replicas, for prompts made of chunks: a cache of chunks in tiers, and how what it finds is
 // put together.
 #pragma once
 

@@ -71,7 +71,7 @@ ScoredPrompt ChunkRowCounter::generated(std::size_t signal, std::int64_t tokens)
   return prompt;
 }
 
-/// What is chosen of the scored prompt, as a share of it, of a prompt of this length.
+/// Rows chosen of the scored prompt, as a share of it, of a prompt of this length.
 ChunkRows ChunkRowCounter::choose(const ScoredPrompt& prompt, std::int64_t tokens) const {
   std::vector<std::uint32_t> chosen = models::select_tokens(prompt.importance, spec_.rho, spec_.spans);
   std::size_t of = prompt.importance.size();

@@ -16,7 +16,7 @@
 
 namespace kvsim::reuse {
 
-// Which tokens of a prompt's chunks are computed again over the whole prompt, by each method.
+// Which tokens of a prompt's chunks are recomputed over the whole prompt, by each method.
 
 using ScoredPrompts = std::shared_ptr<const std::vector<models::ScoredPrompt>>;
 
@@ -44,7 +44,7 @@ class ChunkRowCounter {
   mutable std::map<std::pair<std::size_t, std::int64_t>, ChunkRows> known_;  // by signal and tokens
 };
 
-/// Share of a chunk's tokens that is computed again, on which quality depends (models::relative_score).
+/// Share of a chunk's tokens that is recomputed, on which quality depends (models::relative_score).
 [[nodiscard]] double computed_share(const models::ReuseSpec& spec, std::int64_t chunk_tokens);
 
 /// Mean score of a task over prompts of so many chunks, under the configuration's prefill policy / that with all of the
@@ -63,7 +63,7 @@ struct ChunkPrompt {
   std::int64_t stored = 0;        ///< tokens of chunks that are stored
   std::int64_t dropped = 0;       ///< of these, without KV
   std::int64_t moved = 0;         ///< tokens of stored chunks that are not where they were when they were stored
-  ChunkRows rows;                 ///< of chunks, computed again
+  ChunkRows rows;                 ///< of chunks, recomputed
   double first_layer_s = 0;       ///< first_layer_of(), which depends on nothing that is stored
 };
 

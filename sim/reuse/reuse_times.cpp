@@ -15,7 +15,7 @@
 namespace kvsim::reuse {
 namespace {
 
-/// Of a token's KV, what depends on its place: the keys, or of a latent the rotary part.
+/// Share of a token's KV that depends on its place: the keys, or of a latent the rotary part.
 double placed_share(const models::LlmSpec& model) {
   if (model.attention == models::AttentionKind::gqa) return 0.5;
   const auto rope = static_cast<double>(model.mla.qk_rope_head_dim);
@@ -127,7 +127,7 @@ std::string scoring_problem(const serving::ServingConfig& config, const ReuseTim
     if (kv <= room) return {};
     return fmt::format("needs {} bytes of KV memory on a GPU of {}, which leaves {}", kv, small.name, room);
   }
-  // It may be pushed out before its last token, and has to be let in again with all that it has generated.
+  // It may be preempted before its last token, and has to be let in again with all that it has generated.
   const std::int64_t room = serving::draft_room(config.decode, *serving::find_decode_policy(config.decode.policy)) - 1;
   const std::int64_t need =
       serving::configured_geometry(config, config.cluster.uniform()).full_reservation(prompt + output + room) +

@@ -1,4 +1,4 @@
-// What putting a prompt together takes on GPUs, on its own: the simulation adds up the same figures.
+// Times of putting a prompt together on GPUs, on its own: the simulation adds up the same figures.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class ReuseTimes {
 
   /// The small model reads a prompt of so many tokens of the model that answers, in one pass: all layers, no logits.
   [[nodiscard]] double score_s(std::int64_t tokens) const;
-  /// The same for parts of prompts in one pass, on the GPUs that it has.
+  /// Time for parts of prompts in one pass, on the GPUs that it has.
   [[nodiscard]] double scoring_s(std::span<const models::PrefillChunk> chunks) const;
   /// Its tokens for so many of the model that answers.
   [[nodiscard]] std::int64_t small_tokens(std::int64_t tokens) const;
@@ -37,7 +37,7 @@ class ReuseTimes {
   /// The keys of so many stored tokens are rotated to their places: read, written.
   [[nodiscard]] double recover_s(std::int64_t tokens) const;
 
-  /// What had to be replaced to time the small model, beyond what the large one's kernels lack, too.
+  /// Kernels that had to be replaced to time the small model, beyond what the large one's kernels lack, too.
   [[nodiscard]] std::vector<std::string> small_fallbacks() const;
 
  private:
@@ -53,9 +53,9 @@ class ReuseTimes {
 [[nodiscard]] double rows_before(models::RowAttention attention, std::int64_t tokens, std::int64_t rows,
                                  double positions);
 
-// What must fit where a small model scores prompts.
+// Memory needs where a small model scores prompts.
 
-/// Whether a small model is asked which tokens are computed again: not where none, or all, are.
+/// Whether a small model is asked which tokens are recomputed: not where none, or all, are.
 [[nodiscard]] bool chooses_tokens(const models::ReuseSpec& spec);
 
 /// Bytes of a GPU of the small model's own for its weights and its KV of one prompt.

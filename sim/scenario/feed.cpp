@@ -90,7 +90,7 @@ class TraceFeed final : public serving::RequestFeed, private serving::TurnFeed {
     std::size_t turn = 0;      // the latest
     std::int32_t parent = -1;  // of a sub-agent
   };
-  /// Of a session, while they are read.
+  /// Latest turn of a session, while they are read.
   struct Latest {
     std::uint32_t turn = 0;
     std::uint32_t of_all = 0;  // of it and its sub-agents

@@ -36,10 +36,10 @@ using schema::Reporter;
 using Requests = std::shared_ptr<const std::vector<models::RequestSpec>>;
 using ScoredPrompts = std::shared_ptr<const std::vector<models::ScoredPrompt>>;
 
-/// What a profile says of the engine, and another GPU's keeps.
+/// Keys of a profile that describe the engine, which another GPU's profile keeps.
 constexpr std::array kKeysOfEngine{"cluster.gpu.profile.fused", "cluster.gpu.profile.engine_kernels",
                                    "cluster.gpu.profile.drafts", "cluster.gpu.profile.quantised"};
-/// The same where an engine is named.
+/// Further such keys, where an engine is named.
 constexpr std::array kLaunchOfEngine{"cluster.gpu.profile.launch.chunks_captured",
                                      "cluster.gpu.profile.launch.by_requests", "cluster.gpu.profile.launch.kernel"};
 
@@ -73,7 +73,7 @@ class ScenarioFile::Sources {
  public:
   explicit Sources(fs::path folder) : folder_(std::move(folder)) {}
 
-  /// Of the scenario.
+  /// Folder of the scenario.
   [[nodiscard]] const fs::path& folder() const { return folder_; }
 
   /// The catalogue with the files that the document includes.
@@ -148,7 +148,7 @@ class ScenarioFile::Sources {
   using Shelf = std::deque<std::pair<Key, std::shared_ptr<const T>>>;
   static constexpr std::size_t kKept = 16;  // of each: a sweep over traces must not end with all of them in memory
 
-  /// What `make` makes, or made before for this key.
+  /// The value that `make` makes, or made before for this key.
   template <class Key, class T, class Make>
   std::shared_ptr<const T> shared(Shelf<Key, T>& shelf, const Key& key, const Make& make) {
     const std::lock_guard lock(mutex_);

@@ -234,7 +234,7 @@ void complete_reuse(Scenario& s, Written& written, const models::Catalogue& cata
   if (c.placement) {
     c.placement->granularity = asks_for_chunks(s) ? models::Granularity::chunks : models::Granularity::blocks;
   }
-  // What reuse is compared with stores nothing: a comparison or a sweep need not take the tiers away.
+  // A policy that reuse is compared with stores nothing: a comparison or a sweep need not take the tiers away.
   if (recomputes) c.placement.reset();
   if (!asks_for_chunks(s)) return;
   c.reuse = reuse;

@@ -73,7 +73,7 @@ models::Granularity usual_granularity(const Scenario& s) {
   return blocks ? models::Granularity::blocks : models::Granularity::contexts;
 }
 
-/// What is stored of prompts: as the scenario says, with what it leaves to others.
+/// Completes the storage of prompts: as the scenario says, with what it leaves to others.
 void complete_placement(Scenario& s, const models::Catalogue& catalogue, const fs::path& folder,
                         const Reporter& report) {
   auto& placement = s.serving.placement;
@@ -210,8 +210,8 @@ void use_quantised_kernel(const serving::ServingConfig& c, GroupConfig& group, c
   }
 }
 
-/// Whose kernels run: as the scenario says, else as the engine's entry does. Forms that the scenario changes itself
-/// stay as they are.
+/// Completes whose kernels run: as the scenario says, else as the engine's entry does. Forms that the scenario changes
+/// itself stay as they are.
 void complete_kernels(const serving::ServingConfig& c, GroupConfig& group, const models::Catalogue& catalogue,
                       const Reporter& report) {
   const std::string profile = group.gpu_key + ".profile";

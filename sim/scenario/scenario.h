@@ -26,7 +26,7 @@
 
 namespace kvsim::scenario {
 
-/// Of a closed loop.
+/// Most clients of a closed loop.
 inline constexpr std::int64_t kMostClients = 1'000'000;
 
 struct ClosedLoop {
@@ -87,7 +87,7 @@ struct WorkloadConfig {
 
 using PathWeights = std::array<double, models::kPaths>;
 
-/// What a scenario with pools says about paths; PoolsConfig::dispatch follows from it.
+/// Settings of paths in a scenario with pools; PoolsConfig::dispatch follows from it.
 struct DispatchInput {
   std::string policy = serving::DispatchConfig{}.policy;
   std::vector<models::Path> paths;
@@ -174,7 +174,7 @@ Written written_out(const Scenario& scenario);
 /// with file, line and column, UnworkableScenario where only the whole is wrong.
 Scenario load_scenario(const std::string& path, const std::vector<std::string>& overrides = {});
 
-/// The same from memory; `name` stands for the file's name, relative paths are taken from the working directory.
+/// Loads from memory; `name` stands for the file's name, relative paths are taken from the working directory.
 Scenario load_scenario_text(std::string_view text, const std::string& name,
                             const std::vector<std::string>& overrides = {});
 
@@ -201,7 +201,7 @@ class ScenarioFile {
  public:
   /// Reads the file and applies `overrides` (`a.b.c=v` each) for all variants. Throws schema::InputError.
   explicit ScenarioFile(const std::string& path, const std::vector<std::string>& overrides = {});
-  /// The same from memory.
+  /// Loads from memory.
   static ScenarioFile from_text(std::string_view text, const std::string& name,
                                 const std::vector<std::string>& overrides = {});
 
@@ -264,7 +264,7 @@ std::shared_ptr<const std::vector<models::RequestSpec>> with_generated_prompts(c
 
 /// The requests of one run. Streams are named, so that arrivals depend on nothing but the workload and the seed.
 std::unique_ptr<serving::RequestFeed> make_feed(const Scenario& scenario, std::uint64_t seed);
-/// The same, told what they share or not, whether the scenario's machines have a use for it or not.
+/// Feed whose requests tell what they share or not, whether the scenario's machines have a use for it or not.
 std::unique_ptr<serving::RequestFeed> make_feed(const Scenario& scenario, std::uint64_t seed, bool blocks);
 
 }  // namespace kvsim::scenario

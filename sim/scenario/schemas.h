@@ -98,7 +98,7 @@ schema::ObjectSchema<serving::ScheduleConfig> schedule_schema();
 /// Adds which keys of schedule have no effect under which policies to the scenario's field table.
 void add_schedule_rules(schema::ObjectSchema<Written>& scenario);
 
-/// What the schedule's engine says, if it has one, of keys that the scenario leaves out; `report` is the whole
+/// Adds the keys of the schedule's engine, if it has one, that the scenario leaves out; `report` is the whole
 /// document's.
 void complete_schedule(Scenario& s, const schema::Reporter& report);
 
@@ -128,7 +128,7 @@ std::string beside(const std::filesystem::path& folder, const std::string& path)
 
 using ReadPrompts = std::function<std::shared_ptr<const std::vector<models::ScoredPrompt>>(const std::string& path)>;
 
-/// What is written becomes a scenario without its trace, and catalogue entries that it takes for granted are added to
+/// Makes a scenario of what is written, without its trace, and adds catalogue entries that it takes for granted to
 /// what is written. Refuses values that contradict each other; `report` is the whole document's.
 void resolve(Scenario& scenario, Written& written, const models::Catalogue& catalogue,
              const std::filesystem::path& folder, const schema::Reporter& report, const ReadPrompts& read_prompts);

@@ -40,7 +40,7 @@ ObjectSchema<models::TraceColumns> columns_schema() {
   return s;
 }
 
-/// What is said of a recording, whether it is the only one or not.
+/// Adds the keys of a recording, whether it is the only one or not.
 void add_recording(ObjectSchema<TraceInput>& trace) {
   trace.required("format", &TraceInput::format, one_of(words_of(models::trace_formats())), "file format");
   trace.required("path", &TraceInput::path, text().non_empty(),

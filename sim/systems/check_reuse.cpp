@@ -10,7 +10,7 @@ namespace {
 
 using serving::ConfigurationError;
 
-/// What may be done with prompts that were put together from chunks.
+/// Checks what may be done with prompts that were put together from chunks.
 void check_decode_of_chunks(const serving::ServingConfig& config) {
   const serving::DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
   if (decode.name == "full_kv") return;

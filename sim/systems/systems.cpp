@@ -63,7 +63,7 @@ const Machines& machines_of(const ServingConfig& config) {
   return *std::find_if(kMachines.begin(), kMachines.end(), [&](const Machines& m) { return m.described(config); });
 }
 
-/// What a policy that needs the future knows of it; none for the others.
+/// Future uses that a policy needs to know; none for policies that need none.
 std::optional<cache::FutureUses> future_uses(const ServingConfig& config, const SameFeed& again) {
   if (!config.placement || !cache::find_placement(config.placement->policy)->needs_future) return std::nullopt;
   const auto granularity = config.placement->granularity.value_or(models::Granularity::contexts);

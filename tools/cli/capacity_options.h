@@ -1,4 +1,4 @@
-// What the command line says to `kvsim capacity`, read.
+// Options of `kvsim capacity` on the command line, read.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace kvsim::cli {
 
-/// What `--slo ttft_p99=2s` changes of a scenario. Throws schema::InputError for unknown names (with the nearest) and
+/// Change of a scenario by `--slo ttft_p99=2s`. Throws schema::InputError for unknown names (with the nearest) and
 /// for times that are none.
 schema::Assignment objective_from_user(const std::string& assignment);
 
@@ -27,7 +27,7 @@ double share_from_user(const std::string& option, const std::string& text);
 planner::capacity::TierSizes sizes_from_user(const std::string& option, const std::string& tier,
                                              const std::string& list);
 
-/// The same of "ssd=400GB,800GB".
+/// Sizes of "ssd=400GB,800GB".
 planner::capacity::TierSizes storage_from_user(const std::string& option, const std::string& assignment);
 
 /// The names of a list "a,b". Throws schema::InputError for empty and repeated ones.

@@ -39,7 +39,7 @@ std::vector<std::string> names_of(const CLI::Option& option);
 bool takes_value(const CLI::Option& option);
 /// May be given more than once, or be several words.
 bool repeatable(const CLI::Option& option);
-/// What stands for the value, "FILE"; empty where the option has no word for it.
+/// Word that stands for the value, "FILE"; empty where the option has no word for it.
 std::string type_of(const CLI::Option& option);
 /// The only words it takes (CLI::IsMember); empty: others too.
 std::vector<std::string> choices_of(const CLI::Option& option);

@@ -84,7 +84,7 @@ const schema::FieldInfo* field_at(const schema::ObjectInfo& info, std::string_vi
   return field->object ? field_at(*field->object, key.substr(dot + 1)) : nullptr;
 }
 
-/// What may be written for a key of a scenario, where that is one of a set.
+/// Values that may be written for a key of a scenario, where that is one of a set.
 Words values_of(std::string_view key) {
   const schema::FieldInfo* field = field_at(scenario::scenario_schema().info(), key);
   if (field && field->form == schema::Form::object) field = field->object->find(field->object->shorthand);
@@ -109,7 +109,7 @@ enum class Shape {
   folder
 };
 
-/// What the values of an option may be.
+/// Values that an option may have.
 struct Values {
   std::string_view command;  ///< empty: of any
   std::string_view option;

@@ -23,7 +23,7 @@ std::span<const Shell> shells();
 /// Throws schema::InputError with the names of all.
 const Shell& find_shell(std::string_view name);
 
-/// What may stand in place of the last of `words`, which follow "kvsim" on a command line. A candidate a line, as the
+/// Candidates in place of the last of `words`, which follow "kvsim" on a command line. A candidate a line, as the
 /// shell wants it: bash what replaces the word from its last = or : on; zsh and fish the word with its description.
 /// Lines that begin with a colon say more: ":nospace" where a candidate may go on, ":files" and ":folders" where
 /// the shell knows better.

@@ -12,7 +12,7 @@ namespace kvsim::cli {
 using output::OutputError;
 using output::write_all;
 
-/// Whoever read stdout has gone (`kvsim run ... | head -1`): nothing is left to do, and nobody to tell.
+/// The reader of stdout has gone (`kvsim run ... | head -1`): nothing is left to do, and there is no reader to tell.
 class ClosedPipe : public std::exception {};
 
 /// The help of `--details`.

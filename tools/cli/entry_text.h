@@ -12,7 +12,7 @@ namespace kvsim::cli {
 /// A section with one entry. A `name` in it is left out: its key says it.
 std::string entry_text(models::EntryKind kind, const std::string& name, schema::ConfigNode entry);
 
-/// What follows from a model, as comments: parameters, bytes of weights and of KV per token.
+/// Facts derived from a model, as comments: parameters, bytes of weights and of KV per token.
 std::string model_facts(const models::LlmSpec& model);
 
 }  // namespace kvsim::cli

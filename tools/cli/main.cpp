@@ -75,7 +75,7 @@ void refuse_empty_names(CLI::App& app) {
   }
 }
 
-/// What CLI11 says, where that is not clear enough in other words.
+/// Message of CLI11, in other words where it is not clear enough.
 std::string reworded(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> commands = command_names(app);
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !commands.empty()) {
@@ -87,7 +87,7 @@ std::string reworded(const CLI::App& app, const CLI::ParseError& error) {
   return at == std::string::npos ? message : message.substr(0, at) + ": a value is missing";
 }
 
-/// What is wrong with a command line and what was probably meant, from what CLI11 found and what it left over.
+/// Message about a wrong command line and what was probably meant, from what CLI11 found and what it left over.
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* at = &app;
   std::string path = app.get_name();

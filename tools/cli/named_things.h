@@ -18,7 +18,7 @@ namespace kvsim::cli {
 struct NamedThing {
   std::string name;
   std::string description;
-  /// Of a metric: unit, better ("higher", "lower", "neither") and when it is there, as documents have them.
+  /// Facts of a metric: unit, better ("higher", "lower", "neither") and when it is there, as documents have them.
   std::vector<std::pair<std::string_view, std::string>> more = {};
 };
 

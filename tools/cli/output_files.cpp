@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a file is called until it is whole.
+/// Name of a file until it is whole.
 std::string temporary_name(std::string_view name, ::pid_t process, unsigned number) {
   return fmt::format(".{}.{}-{}.tmp", name, process, number);
 }

@@ -53,7 +53,7 @@ class StatusLine {
   std::thread writer_;  // last: it uses the others
 };
 
-/// Of runs. Threads may report at the same time, here and below.
+/// Progress of runs. Threads may report at the same time, here and below.
 class RunProgress {
  public:
   struct Run {

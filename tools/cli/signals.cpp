@@ -16,7 +16,7 @@ static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_alw
                   std::atomic<const EndsAtOnce*>::is_always_lock_free,
               "a signal handler may only touch lock-free atomics");
 
-/// Of what a signal handler may call.
+/// Ends the process by calls that a signal handler may make.
 [[noreturn]] void end_now(int signal, std::span<const std::string> left) {
   for (const std::string& path : left) {
     if (::unlink(path.c_str()) != 0 && ::rmdir(path.c_str()) != 0) break;  // there is something in it

@@ -45,7 +45,7 @@ std::string labelled(const std::string& path, const std::string& label) {
   return (whole.parent_path() / (name.substr(0, dot) + "." + tidy + name.substr(dot))).string();
 }
 
-/// What --out gets, {name, contents}. Several runs have a resolved scenario each.
+/// Files that --out gets, {name, contents}. Several runs have a resolved scenario each.
 std::vector<std::pair<std::string, std::string>> files_of(const Presentation& presentation,
                                                           const std::vector<results::Outcome>& outcomes) {
   std::string markdown;

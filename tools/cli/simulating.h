@@ -1,4 +1,4 @@
-// What commands that simulate have in common: their options, how they run scenarios, where results go.
+// Common parts of commands that simulate: their options, how they run scenarios, where results go.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class App;
 
 namespace kvsim::cli {
 
-/// What every command that simulates has.
+/// Options of every command that simulates.
 struct SimulationOptions {
   std::vector<std::string> set;  ///< --set a.b.c=v
   std::optional<std::int64_t> seed;
@@ -75,7 +75,7 @@ struct Planned {
 
 void remark_on_keys(std::vector<Planned>& planned);
 
-/// What becomes of replications that had finished when SIGINT or SIGTERM came.
+/// Outcome of replications that had finished when SIGINT or SIGTERM came.
 enum class WhenInterrupted {
   drop_all,
   /// Where each scenario has some: the outcomes are those of that many (run.replications says how many).

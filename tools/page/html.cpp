@@ -109,7 +109,7 @@ void table_html(std::string& out, const Table& t) {
   out += "</tbody></table>\n</div>\n";
 }
 
-/// What stands before a series' name: a piece of its line, its point or its colour.
+/// Swatch before a series' name: a piece of its line, its point or its colour.
 std::string swatch(const Drawing& drawing, std::size_t series) {
   std::string marks = "<rect class=\"area\" width=\"26\" height=\"12\"/>";
   if (const auto* chart = std::get_if<plot::Chart>(&drawing); chart && chart->shape != plot::Shape::stacked_areas) {

@@ -46,7 +46,7 @@ void table_markdown(std::string& out, const Table& t, std::size_t most) {
   out += "\n";
 }
 
-/// What a pull request has no room for: definitions, scenarios, long series.
+/// Writer for pull requests, which have no room for definitions, scenarios and long series.
 struct MarkdownWriter {
   static constexpr std::size_t kMostRows = 60, kMostRowsOfPlots = 24, kMostColumns = 16;
   std::string& out;

@@ -1,4 +1,4 @@
-// What users read: a page of tables, lists, prose, facts and plots, written for a terminal, as Markdown, as HTML and as
+// Pages that users read: tables, lists, prose, facts and plots, written for a terminal, as Markdown, as HTML and as
 // CSV from the same structure.
 #pragma once
 

@@ -268,7 +268,7 @@ class Drawing {
     write(svg_, at_.right - inset, at_.bottom - inset, "end", "strong", chart_.below);
   }
 
-  /// What stands beside the area, and the point at its edge (or within, for a series that ends earlier) it is of.
+  /// Words beside the area, and the point at its edge (or within, for a series that ends earlier) that they are of.
   struct Beside {
     Point from;
     std::string css_class, words;
@@ -329,7 +329,7 @@ class Drawing {
   double rule_line_ = 0;
 };
 
-/// Of files, which no page's style sheet reaches. A halo around words keeps them readable where they cross lines.
+/// Style of files, which no page's style sheet reaches. A halo around words keeps them readable where they cross lines.
 constexpr const char* kStyle =
     "text { fill: #222222; paint-order: stroke; stroke: #FFFFFF; stroke-width: 3px; stroke-linejoin: round; }\n"
     ".strong, .marker-label { font-weight: bold; } .grid { stroke: #BBBBBB; stroke-width: 0.5; }\n"

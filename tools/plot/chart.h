@@ -27,9 +27,9 @@ enum class Shape {
 struct Series {
   std::string label;          ///< for the legend
   std::vector<Point> points;  ///< by ascending x for lines; a y that is not finite is a gap
-  /// Of each point, half of an interval in y; empty, or 0: none.
+  /// Half of each point's interval in y; empty, or 0: none.
   std::vector<double> half_widths = {};
-  /// Of each point, what it says when pointed at; an empty one says nothing.
+  /// Tip of each point when it is pointed at; an empty one says nothing.
   std::vector<std::string> tips = {};
   std::optional<Shape> shape = {};  ///< other than the chart's; not of stacked areas
 };
@@ -54,7 +54,7 @@ struct Marker {
   std::string label;
 };
 
-/// What is said of everything at one x.
+/// Tip for everything at one x.
 struct Hover {
   double x = 0;
   std::string tip;

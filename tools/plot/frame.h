@@ -1,4 +1,4 @@
-// What charts of a page have in common: the area, its two axes with ticks and titles, and where a point lies in it.
+// Common parts of a page's charts: the area, its two axes with ticks and titles, and where a point lies in it.
 // Colours are classes of the page's style sheet: `s0`, `s1`, ... for series, `grid`, `axis`, `hit` (what can be pointed
 // at: it says in `data-tip` what it stands for).
 #pragma once

@@ -22,7 +22,7 @@ class Svg {
   /// A picture of so many pixels, scaled to where it stands. `title` and `description` are read out by screen readers.
   Svg(double width, double height, std::string_view title, std::string_view description);
 
-  /// The same as a part of a page, whose style sheet has the colours. `id` is one of its own there: a letter, then
+  /// SVG as a part of a page, whose style sheet has the colours. `id` is one of its own there: a letter, then
   /// letters, digits and hyphens.
   static Svg inlined(std::string_view id, double width, double height, std::string_view title,
                      std::string_view description);

@@ -1,4 +1,4 @@
-// What else was tried for a plan, and what it would cost to take it.
+// Alternatives tried for a plan, and what it would cost to take them.
 
 #include <fmt/format.h>
 

@@ -30,13 +30,13 @@ inline constexpr const char* kWhatToBuy = "What to buy next?";
 /// How many GPUs for the rate, or which rate one replica sustains. Precondition: it has a configuration.
 [[nodiscard]] Fact gpus_of(const Json& capacity);
 
-/// What binds, by the explanation of a plan, or by what the GPUs' time went to.
+/// Resource that binds, by the explanation of a plan, or by what the GPUs' time went to.
 [[nodiscard]] Fact binds(const Json& explanation);
 [[nodiscard]] Fact bound_by(const Simulated& run);
-/// The same of the first configuration of a capacity search, at the rate it sustains; none where it sustains none.
+/// Resource that binds the first configuration of a capacity search, at the rate it sustains; none: it sustains none.
 [[nodiscard]] std::optional<Fact> bound_at_rate(const Json& capacity);
 
-/// What can be bought: not the agreement of drafts, not shorter contexts.
+/// Answer on what can be bought: not the agreement of drafts, not shorter contexts.
 [[nodiscard]] Fact purchase(const Json& explanation);
 
 /// Intervals of what the results are chosen by, confidence of fleets, and how many figures are assumptions.

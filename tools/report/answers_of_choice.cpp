@@ -17,7 +17,7 @@
 namespace kvsim::report {
 namespace {
 
-/// What the policy does, for those who do not know its name.
+/// Description of the policy, for those who do not know its name.
 std::string said_of(const Json& result) {
   const std::string said = policy_words(result);
   return said.empty() ? said : "\n" + said;
@@ -180,7 +180,7 @@ std::string chosen_words(const Group& group, bool asks) {
   return results::passed_over_words(group.contest.candidates, group.contest.order, group.choice, asks);
 }
 
-/// What is better than the chosen point where less of the output's quality is enough.
+/// Points that are better than the chosen one where less of the output's quality is enough.
 std::string other_qualities(const Group& group, const Json& sweep, bool of_policy) {
   const std::string metric = rule_of(sweep).metric;
   std::string said;

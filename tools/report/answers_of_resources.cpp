@@ -297,7 +297,7 @@ Fact bound_by(const Simulated& run) {
 
 namespace {
 
-/// What happens above the rate that a replica sustains, by what limits it there.
+/// Sentence on rates above the one that a replica sustains, by what limits it there.
 std::string beyond(std::string limit) {
   if (limit.empty()) return {};
   if (limit == "queue") return "\nAbove that rate more requests come than are served.";

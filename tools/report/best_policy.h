@@ -12,7 +12,7 @@
 
 namespace kvsim::report {
 
-/// What policies are ranked by.
+/// Criterion by which policies are ranked.
 struct Criterion {
   std::string name;   ///< "output tokens/s"
   bool less = false;  ///< less is better

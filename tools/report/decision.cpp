@@ -15,20 +15,20 @@
 namespace kvsim::report {
 namespace {
 
-/// What the commands that a report proposes refuse, of the scenarios that its results are of.
+/// Limits of the commands that a report proposes: what of the scenarios of its results they refuse.
 struct Limits {
   bool pools = false;          ///< no fleet of replicas
   bool plans = true;           ///< the planner verifies drafts of such scenarios, and explains them
   bool users_wait = false;     ///< load is in users, not in requests/s
   bool others_arrive = false;  ///< it is not, in another of the scenarios
 
-  /// Of a run, or of a point swept.
+  /// Adds a run, or a point swept.
   void add_run(const Json& result) {
     if (has(result, {"details", "pools"}) || has(result, {"pools"})) pools = true;
     for (const char* key : {"placement", "answers", "fetch"}) plans = plans && !has(result, {key});
   }
 
-  /// Of whatever carries its scenario.
+  /// Adds any document that carries its scenario.
   void add_scenario(const Json& document) {
     if (has(resolved_section(document, "cluster"), {"cluster", "pools"})) pools = true;
     const Json decode = resolved_section(document, "decode"), workload = resolved_section(document, "workload");
@@ -109,7 +109,7 @@ class Questions {
     }
   }
 
-  /// What binds, and what to buy: both from the explanation of a plan, else the first from where the time went.
+  /// Binding resource, and what to buy: both from the explanation of a plan, else the first from where the time went.
   void binding() {
     bool explained = false;
     for (const Json& p : inputs_.plans) {
@@ -137,13 +137,13 @@ class Questions {
   [[nodiscard]] std::vector<Fact> take() { return std::move(facts_); }
 
  private:
-  /// Of several scenarios, every answer says whose it is.
+  /// Adds an answer. Among several scenarios, it says whose it is.
   void add(Fact f, const Json& document) {
     if (names_.size() > 1) f.scenario = scenario_of(document);
     facts_.push_back(std::move(f));
   }
 
-  /// What each of these documents answers; false where none does.
+  /// Adds the answers of each of these documents; false where none has one.
   bool add_each(const std::vector<Json>& documents, std::optional<Fact> (*answer)(const Json& document)) {
     bool answered = false;
     for (const Json& document : documents) {

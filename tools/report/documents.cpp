@@ -59,7 +59,7 @@ std::string read_all(const std::string& path) {
 }
 
 Json parsed(const std::string& path) {
-  // What is written out again is written by recursion.
+  // A document that is written out again is written by recursion.
   const auto not_too_deep = [&path](int depth, Json::parse_event_t, const Json&) {
     constexpr int deepest = 100;
     if (depth > deepest) throw InputError(fmt::format("{}: no result of kvsim: nested {} deep", path, depth));
@@ -113,7 +113,7 @@ std::vector<std::string> results_in(const std::string& folder) {
 std::string policy_of(const Json& result) {
   const Json& policies = at(result, {"details", "policies"});
   if (std::string asked = text(policies, {"asked"}); !asked.empty()) return asked;
-  // What makes the difference first: how prompts are put together, what is stored, how tokens are decoded.
+  // Policies come in the order of their effect: how prompts are put together, what is stored, how tokens are decoded.
   std::string name = has(result, {"answers"}) ? text(policies, {"prefill"}) : text(policies, {"placement"});
   const std::string decode = text(policies, {"decode"});
   if (name.empty()) return decode;
@@ -158,12 +158,12 @@ std::vector<serving::SloObjective> objectives_with(const LimitOf& limit_of) {
   return all;
 }
 
-/// Of {"slo": ...}.
+/// Objectives in {"slo": ...}.
 std::vector<serving::SloObjective> objectives_in(const Json& scenario) {
   return objectives_with([&scenario](const std::string& key) { return time_of(scenario, key); });
 }
 
-/// Of {"slo": ...}.
+/// Words of the objectives in {"slo": ...}.
 std::string words_of_objectives(const Json& scenario) {
   std::string said;
   for (const serving::SloObjective& o : objectives_in(scenario)) {

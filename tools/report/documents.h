@@ -55,7 +55,7 @@ using Path = std::initializer_list<std::string_view>;
 /// steady state says nothing.
 [[nodiscard]] bool asks_for_service(const Json& document);
 
-/// What drafts are made with in a scenario: "x = 25, c = 0.2"; empty where it does not say.
+/// Settings of drafts in a scenario: "x = 25, c = 0.2"; empty where it does not say.
 [[nodiscard]] std::string draft_settings(const Json& document);
 
 /// The values of an axis as numbers, if they are: quantities all in the same unit too ("0.5/s"). Empty where not.
@@ -68,7 +68,7 @@ struct AxisValues {
 /// A figure of a point's result by its dotted path, as of sweeps.
 [[nodiscard]] double figure_at(const Json& result, std::string_view path);
 
-/// What a document says, by the keys it has.
+/// Kind of a document, by the keys it has.
 enum class Kind { run, runs, compare, sweep, plan, capacity, other };
 
 /// Throws schema::InputError, which names `name`, where it is no result of kvsim, or of a newer one.
@@ -111,9 +111,9 @@ struct Inputs {
 /// that is not whole (tools/output/results_folder.h).
 [[nodiscard]] Inputs read_inputs(const std::vector<std::string>& paths);
 
-// What the figures of a report rest on, as lists: each item once, in the order in which results bring them up.
+// Basis of a report's figures, as lists: each item once, in the order in which results bring them up.
 
-/// Of one scenario.
+/// Assumptions of one scenario.
 struct Assumed {
   std::string scenario;
   std::vector<std::string> items;

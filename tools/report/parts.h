@@ -29,7 +29,7 @@ using page::Verbatim;
 
 /// A number as `print` writes it, sorted by its value; "-" where it is not finite.
 [[nodiscard]] Cell cell(double value, std::string (*print)(double));
-/// The same with an interval behind it: "233.5 ± 7.1".
+/// Cell of a number with an interval behind it: "233.5 ± 7.1".
 [[nodiscard]] Cell cell(double value, double half_width, std::string (*print)(double));
 /// A number with its interval, as text.
 [[nodiscard]] std::string interval_text(double value, double half_width, std::string (*print)(double));
@@ -82,7 +82,7 @@ struct Stacks {
   double unit = 1;                 ///< what of the figures is one of that unit
   std::vector<std::string> parts;  ///< names, from the left
   std::string (*print)(double) = nullptr;
-  /// Of a result, the figure of a part; not a number where there is none.
+  /// Figure of a part in a result; not a number where there is none.
   std::function<double(const Json& result, std::size_t part)> of;
   std::function<std::string(const Json& result)> behind = {};  ///< written behind the bar; none: nothing
 };

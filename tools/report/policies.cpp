@@ -43,7 +43,7 @@ Figure metric(std::string header, std::string_view path, bool interval = false) 
           }};
 }
 
-/// The same in the second table.
+/// The figure, in the second table.
 Figure second(Figure figure) {
   figure.second = true;
   return figure;
@@ -79,7 +79,7 @@ std::vector<Figure> figures() {
       {"busiest link", true, [](const Simulated& run) { return cell(busiest_link(run.result), whole_percent); }, true},
       metric("requests completed", "requests.completed"),
       metric("refused", "requests.refused")};
-  // What objectives limit, but for the 99th of TTFT and TPOT, which are there anyway.
+  // Figures that objectives limit, but for the 99th of TTFT and TPOT, which are there anyway.
   std::vector<Figure> limited;
   for (const serving::SloMetricEntry& entry : serving::kSloMetrics) {
     for (std::size_t p = 0; p < serving::kSloPercentiles.size(); ++p) {

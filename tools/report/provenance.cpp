@@ -1,4 +1,4 @@
-// What the figures of a report rest on, and how sure its answers are.
+// Basis of a report's figures, and how sure its answers are.
 #include "tools/report/documents.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ void for_each_run(const Inputs& inputs, Use use) {
   for (const Simulated& run : inputs.runs) use(run.result);
 }
 
-/// What is known of kvsim's own error; docs/validation.md and docs/kernel_timing.md have the comparisons.
+/// Known facts of kvsim's own error; docs/validation.md and docs/kernel_timing.md have the comparisons.
 constexpr const char* kKernelError =
     "Where it can be checked: kernel times and recorded runs are compared in docs/validation.md, serving points in "
     "docs/backtest.md.";
@@ -52,7 +52,7 @@ bool drafts_on_compressed_kv(const Inputs& inputs) {
                                          [&](const Inputs::Compared& c) { return any(c.results); });
 }
 
-/// Whose figures are those of no steady state, in words; the reasons stand with the fall-backs.
+/// Results in no steady state, in words; the reasons stand with the fall-backs.
 struct Unsteady {
   std::string answers;              ///< of what the answers rest on
   std::vector<std::string> others;  ///< points swept that no answer rests on: a sentence a sweep
@@ -104,7 +104,7 @@ planner::ErrorInterval interval_of(const Json& error, std::string_view figure) {
   return {number_or_nan(interval, {"low"}), number_or_nan(interval, {"middle"}), number_or_nan(interval, {"high"})};
 }
 
-/// What is known of how sure the results of a scenario are; `answer` is the first of it, `model` the first of what
+/// Facts on how sure the results of a scenario are; `answer` is the first of it, `model` the first of what
 /// backtests say.
 struct Sureness {
   std::string scenario;
@@ -142,7 +142,7 @@ struct Sureness {
   }
 };
 
-/// Of every scenario its own, in the order in which results bring them up.
+/// Sureness of every scenario, in the order in which results bring them up.
 class Surenesses {
  public:
   Sureness& of(const Json& document) {
@@ -152,7 +152,7 @@ class Surenesses {
     return all_.emplace_back(Sureness{scenario, "", "", {}, {}});
   }
 
-  /// Of one scenario what is known of it; of several a line each says.
+  /// Sureness of a single scenario; among several, each says its own in a line.
   [[nodiscard]] std::string answer() const {
     if (all_.size() == 1) return all_.front().words();
     const bool any = std::any_of(all_.begin(), all_.end(), [](const Sureness& s) { return !s.words().empty(); });
@@ -178,7 +178,7 @@ class Surenesses {
   std::vector<Sureness> all_;
 };
 
-/// What backtests missed by where they are nearest to a run.
+/// Adds the errors of backtests that are nearest to a run.
 void add_model_error(Sureness& sure, const Simulated& run) {
   if (!has(run.result, {"details", "model_error"})) return;
   const Json& said = at(run.result, {"details", "model_error"});
@@ -244,7 +244,7 @@ void add_sweep(Sureness& sure, const Json& sweep) {
                                       : fmt::format("The best points swept: {} at most (95 % intervals)", interval));
 }
 
-/// What the figures rest on, counted.
+/// Adds counts of what the figures rest on.
 void add_figures(std::vector<std::string>& sentences, const Inputs& inputs) {
   std::set<std::string> listed;
   for (const Assumed& a : assumptions_of(inputs)) listed.insert(a.items.begin(), a.items.end());

@@ -20,7 +20,7 @@ using page::Section;
 [[nodiscard]] Section rates(const Inputs& inputs);
 /// Throughput over draft length and keep ratio, and other sweeps.
 [[nodiscard]] Section maps(const Inputs& inputs);
-/// What GPU memory holds.
+/// Contents of GPU memory.
 [[nodiscard]] Section memory(const Inputs& inputs);
 /// GPUs, links, memory and queue over the time of a run.
 [[nodiscard]] Section over_time(const Inputs& inputs);
@@ -28,7 +28,7 @@ using page::Section;
 [[nodiscard]] Section distributions(const Inputs& inputs);
 /// Binding resource, elasticities, how far the plan holds.
 [[nodiscard]] Section binding(const Inputs& inputs);
-/// What else was tried, and what it would cost.
+/// Alternatives that were tried, and what they would cost.
 [[nodiscard]] Section alternatives(const Inputs& inputs);
 /// Fleets, costs and prices.
 [[nodiscard]] Section costs(const Inputs& inputs);

@@ -101,7 +101,7 @@ Table time_shares(const Json& explanation) {
   return t;
 }
 
-/// What the GPUs' time was bound by, a bar a policy.
+/// Parts of the GPUs' time by what bound it, a bar a policy.
 Plot by_policy(const std::vector<Simulated>& runs, const std::string& id) {
   constexpr double one_percent = 0.01;
   Stacks stacks{.id = id,

@@ -58,7 +58,7 @@ struct Slice {
   }
 };
 
-/// Of the sweep, or of a slice of it.
+/// Map of the sweep, or of a slice of it.
 class GridMap {
  public:
   GridMap(const SweepView& view, const Json& down, const Json& across, const Slice* slice)

@@ -63,7 +63,7 @@ struct SweepView {
   [[nodiscard]] results::Shortfall behind(const Json& point) const {
     return results::shortfall_of(at(point, {"result"}), rule.asked);
   }
-  /// What a point is that comes first by this rule.
+  /// Words for a point that comes first by this rule.
   [[nodiscard]] std::string first_words(const Json& point, const results::Best& by) const {
     return behind(point).nothing() ? "the " + results::rule_words(by) : "the nearest to what is asked for";
   }

@@ -31,7 +31,7 @@ std::string prefill_words(std::string_view policy) {
   return {};
 }
 
-/// What a compressor in front of the tiers does to stored prompts; empty where the scenario names none.
+/// Effect of a compressor in front of the tiers on stored prompts; empty where the scenario names none.
 std::string compressor_words(const Json& result) {
   const Json scenario = resolved_section(result, "placement");
   const Json& compressor = at(scenario, {"placement", "compressor"});
@@ -43,7 +43,7 @@ std::string compressor_words(const Json& result) {
                      plain(*kept));
 }
 
-/// Of full_kv, where what was stored is not the full KV.
+/// Words for full_kv, where what was stored is not the full KV.
 constexpr const char* kReadsWhatIsKept = "every step reads all that is kept of the KV, which stays in GPU memory";
 
 }  // namespace

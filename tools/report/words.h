@@ -1,4 +1,4 @@
-// What is said of policies, fleets and what binds, in words.
+// Words for policies, fleets and what binds.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace kvsim::report {
 
-/// What the rates of a capacity result are of (its key `load`): requests/s where it does not say.
+/// Load that the rates of a capacity result are of (its key `load`): requests/s where it does not say.
 [[nodiscard]] planner::capacity::Load load_of(const Json& capacity);
 
 /// The load that a fleet has to serve: "100 requests/s", "1000 users"; none where none was asked for.
@@ -23,7 +23,7 @@ namespace kvsim::report {
 /// Whether a search is of stored prompts, whose tiers are paid for.
 [[nodiscard]] bool stores_prompts(const Json& capacity);
 
-/// What comes out of a configuration: "lossless", its mean task score, or "lossy" where that is not known.
+/// Output of a configuration: "lossless", its mean task score, or "lossy" where that is not known.
 [[nodiscard]] std::string output_of(const Json& configuration);
 
 /// Why a fleet serves more than its replicas would one by one, where it does. Begins a line of its own.

@@ -50,7 +50,7 @@ auto point_count(std::int64_t planner::backtest::ServingPoint::*number) {
   return [number](const BacktestPoint& p) { return p.point.*number; };
 }
 
-/// What the GPUs' time went to, with its shares; lack of memory beside it, and the thread that tokenises, which is
+/// Parts of the GPUs' time, with their shares; lack of memory beside it, and the thread that tokenises, which is
 /// what binds where it never rests.
 std::string what_binds(const BacktestPoint& p) {
   if (!p.predicted) return "";
@@ -123,7 +123,7 @@ const Fields<BacktestPoint>& figure_fields() {
   return fields;
 }
 
-/// What the time of the GPUs went to: a column a part of the account.
+/// Parts of the GPUs' time: a column a part of the account.
 Fields<BacktestPoint> bound_fields() {
   Fields<BacktestPoint> fields;
   for (const serving::TimePartName& part : serving::kTimeParts) {
@@ -154,7 +154,7 @@ const Fields<BacktestPoint>& point_fields() {
   return all;
 }
 
-/// Of the points with the largest errors of a figure.
+/// Columns for the points with the largest errors of a figure.
 Fields<BacktestPoint> worst_fields(double Prediction::*figure,
                                    std::optional<double> planner::backtest::ServingPoint::*of, PointError error) {
   using G = planner::backtest::PointGroup;
@@ -205,7 +205,7 @@ auto errors_word(std::string planner::backtest::PointGroup::*word) {
   return [word](const GroupErrors& g) { return g.group.*word; };
 }
 
-/// Of a figure, on pages.
+/// Columns of a figure, on pages.
 Fields<GroupErrors> summary_columns(const std::string& name, ErrorSummary PointErrors::*figure) {
   const auto value = [figure](double ErrorSummary::*statistic) {
     return [figure, statistic](const GroupErrors& g) {

@@ -1,4 +1,4 @@
-// What changes with a prefix cache's capacity, as people and programs read it: the hit rate of a trace and what one
+// Effects of a prefix cache's capacity, as people and programs read them: the hit rate of a trace and what one
 // more GB buys, that of other eviction policies, the time to the first token, and what such a cache costs.
 #pragma once
 
@@ -45,7 +45,7 @@ struct LatencyView {
   double prefill_tokens_per_s = 0;
 };
 
-/// What `kvsim workload info --curve` adds to a trace.
+/// Curves that `kvsim workload info --curve` adds to a trace.
 struct TraceCurves {
   HitRateView hit_rates;
   std::vector<PolicyHitRates> policies;
@@ -55,10 +55,10 @@ struct TraceCurves {
 const Fields<TraceCurves>& trace_curves_fields();
 /// A column a policy; there is at least one.
 Table policy_curves_table(const TraceCurves& curves);
-/// Of curves with latency.
+/// Table of curves with latency.
 Table latency_curve_table(const TraceCurves& curves);
 
-/// What a cache for the trace costs; empty without a model.
+/// Costs of a cache for the trace; empty without a model.
 std::vector<planner::capacity::CacheOption> cache_options_of(const HitRateView& view, const models::PriceTable& prices);
 
 const Fields<planner::capacity::CacheOption>& cache_option_fields();

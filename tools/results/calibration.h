@@ -7,7 +7,7 @@
 
 namespace kvsim::results {
 
-/// Of |predicted / measured - 1|.
+/// Statistics of |predicted / measured - 1|.
 const Fields<models::ErrorSummary>& fit_error_fields();
 
 Page calibration_page(const models::Calibration& calibration);

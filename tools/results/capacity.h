@@ -49,10 +49,10 @@ inline constexpr std::string_view kRequests_s = "requests/s";
 
 /// Figures of one replica at its rate: none where no rate passes.
 const Fields<planner::capacity::Configuration>& rate_fields();
-/// Of configurations that have a fleet. `placement`: as pages show it where prompts are stored in tiers.
+/// Fields of configurations that have a fleet. `placement`: as pages show it where prompts are stored in tiers.
 Fields<planner::capacity::Configuration> fleet_fields(bool placement);
 
-/// What rates of the plan are of.
+/// Load that rates of the plan are of.
 planner::capacity::Load capacity_load(const planner::capacity::CapacityPlan& plan);
 
 /// A rate of such a load as pages have it, users as whole ones: "12.50", "60"; and with what it is of: "12.50
@@ -85,7 +85,7 @@ bool with_placement(const planner::capacity::CapacityPlan& plan);
 /// Whether host memory is bought with nodes that have so much of it (cluster.node.memory).
 bool with_node_memory(const planner::capacity::CapacityPlan& plan);
 
-/// Of every configuration: machine and the sizes that are varied, and the policy where several are compared.
+/// Names of the configurations: machine and the sizes that are varied, and the policy where several are compared.
 std::vector<std::string> names_of(const planner::capacity::CapacityPlan& plan);
 
 /// "h100-sxm:2 ~": a machine of two GPUs a replica, whose kernel times are those of another machine, or of none,
@@ -117,10 +117,10 @@ std::string marked_machine(const planner::capacity::Configuration& c);
 /// How many configurations were not done; `plan.stopped` are.
 [[nodiscard]] std::string interrupted_sentence(const planner::capacity::CapacityPlan& plan);
 
-/// What to buy, and what would be cheaper.
+/// Purchase that the plan proposes, and what would be cheaper.
 std::vector<std::string> capacity_decision(const planner::capacity::CapacityPlan& plan);
 
-/// What the tables cannot say of single configurations.
+/// Remarks that the tables cannot make on single configurations.
 List capacity_remarks(const planner::capacity::CapacityPlan& plan);
 
 /// Figures that had to be replaced, once each, with the configurations that they are of.

@@ -93,7 +93,7 @@ const scenario::Scenario& sized_scenario(const CapacityOutcome& outcome) {
   return outcome.plan.configurations.front().scenario;
 }
 
-/// What stands before next_cheaper, which is there where sizes are compared.
+/// Fields before next_cheaper, which is there where sizes are compared.
 const Fields<CapacityOutcome>& decision_fields() {
   using Of = Field<CapacityOutcome>;
   static const Fields<CapacityPlan> cheapest_fields{
@@ -162,7 +162,7 @@ Field<CapacityOutcome> next_field() {
                                       next_fields());
 }
 
-/// What stands behind it.
+/// Fields behind it.
 const Fields<CapacityOutcome>& basis_fields() {
   using Of = Field<CapacityOutcome>;
   static const Fields<CapacityOutcome> all = [] {

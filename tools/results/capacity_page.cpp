@@ -42,7 +42,7 @@ Field<Configuration> cheapest_field(const CapacityPlan& plan) {
   return {kOnPages, "", [first, word](const Configuration& c) { return &c == first ? word : ""; }, Align::left};
 }
 
-/// Of those that sustain a rate.
+/// Table of the configurations that sustain a rate.
 Table sustained_table(std::string title, const Fields<Configuration>& fields, const CapacityPlan& plan) {
   Table t = empty_table(std::move(title), fields);
   for (const Configuration& c : plan.configurations) {
@@ -141,7 +141,7 @@ Table found_table(const CapacityPlan& plan) {
   return sustained_table("Where prompts were found at that rate", fields, plan);
 }
 
-/// What an hour of one replica is made of.
+/// Parts of an hourly price of one replica.
 Table price_table(const CapacityPlan& plan) {
   Fields<Configuration> fields = name_fields(plan);
   append(fields, {{kOnPages, "GPUs", &Configuration::gpus_per_replica},

@@ -68,7 +68,7 @@ std::string cost_words(const planner::capacity::HourlyCost& cost) {
                      share > 0 ? fmt::format("; host memory is {:.0f} % of it", share * 100) : std::string());
 }
 
-/// What buying less would lead to; empty where there is nothing to say.
+/// Sentence on what buying less would lead to; empty where there is nothing to say.
 std::string next_cheaper_sentence(const CapacityPlan& plan, const std::vector<std::string>& names) {
   const auto next = plan.ranked_by_price ? planner::capacity::next_cheaper(plan) : std::nullopt;
   if (!next) return {};

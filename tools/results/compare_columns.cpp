@@ -184,7 +184,7 @@ bool decodes_differently(const Outcomes& all) {
                      [](const Outcome& o) { return o.scenario.serving.decode.policy != "full_kv"; });
 }
 
-/// Of each class of requests, the share that met its objectives.
+/// Adds for each class of requests the share that met its objectives.
 void add_classes(const Outcomes& all, std::vector<Column>& columns) {
   for (const serving::ClassConfig& of : all.front().scenario.serving.classes) {
     columns.push_back(metric_column(all, of.name, "", "classes.*.attainment", of.name));

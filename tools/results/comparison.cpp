@@ -148,7 +148,7 @@ const Outcome* first_that_stores(const std::vector<Outcome>& outcomes) {
   return at == outcomes.end() ? nullptr : &*at;
 }
 
-/// Of rows that name no decode policy behind a slash, where that is not full_kv.
+/// Decode policy of rows that name none behind a slash, where it is not full_kv.
 std::string decoded_as(const std::vector<Outcome>& outcomes) {
   for (const Outcome& o : outcomes) {
     const std::string& decode = o.scenario.serving.decode.policy;
@@ -158,7 +158,7 @@ std::string decoded_as(const std::vector<Outcome>& outcomes) {
   return {};
 }
 
-/// What the columns cannot say: replications, refusals, wall time.
+/// Remarks beyond the columns: replications, refusals, wall time.
 std::vector<std::string> remarks(const std::vector<Outcome>& outcomes, bool timing) {
   const Outcome& first = outcomes.front();
   const auto& run = first.scenario.serving.run;

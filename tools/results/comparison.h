@@ -16,7 +16,7 @@
 
 namespace kvsim::results {
 
-/// What a column is about, which decides who competes in it.
+/// Subject of a column, which decides who competes in it.
 enum class Kind : std::uint8_t {
   plain,
   latency,  ///< of requests that finished: not compared where some were refused, or most unfinished
@@ -66,7 +66,7 @@ KeyList comparison_keys();
 [[nodiscard]] std::vector<Column> objective_columns(const std::vector<Outcome>& outcomes);
 /// The parts of the GPUs' time that matter under some policy, largest first: share, and what twice of it would bring.
 [[nodiscard]] std::vector<Column> time_columns(const std::vector<Outcome>& outcomes);
-/// What they mean, without their marks.
+/// Meaning of the columns, without their marks.
 [[nodiscard]] std::vector<std::string> column_notes(const Comparison& comparison);
 
 /// The figures of a comparison beside those of its results, one for every policy.

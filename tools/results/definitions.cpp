@@ -1,4 +1,4 @@
-// What words and keys of results mean. Where a word is one metric, its sentence is that of the metric's row.
+// Meaning of words and keys of results. Where a word is one metric, its sentence is that of the metric's row.
 #include "tools/results/result_document.h"
 
 #include <array>

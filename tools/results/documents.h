@@ -14,7 +14,7 @@ namespace kvsim::results {
 Section document_head(Json& reasons);
 /// Those keys and `keys`.
 KeyList head_keys(const KeyList& keys);
-/// The same, and the reasons.
+/// Keys of head_keys(), and the reasons.
 KeyList document_keys(const KeyList& keys);
 
 /// A whole document; the reasons of what is null end its details.

@@ -145,7 +145,7 @@ const Fields<Stalls> kStallFields{
      "of a transfer to the GPU, mean",
      "nothing was moved to the GPU"}};
 
-/// Of requests that draft; those that do not have no rounds.
+/// Table for requests that draft; those that do not have no rounds.
 Table stall_table(const Stalls& s) {
   Fields<Stalls> fields = kStallFields;
   if (s.rounds == 0) std::erase_if(fields, [](const auto& field) { return field.key == "late_rounds"; });

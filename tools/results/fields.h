@@ -1,4 +1,4 @@
-// What a row of a result consists of, declared once: from its fields come its object in the JSON document, its line of
+// Parts of a result's row, declared once: from its fields come its object in the JSON document, its line of
 // a CSV file, its line of a table and, standing upright, the key figures of a page.
 #pragma once
 
@@ -64,10 +64,10 @@ struct Field;
 template <class Row>
 using Fields = std::vector<Field<Row>>;
 
-/// What the keys of a row mean, and those below them.
+/// Meaning of the keys of a row, and of those below them.
 template <class Row>
 KeyList keys_of(const Fields<Row>& fields);
-/// The same keys below `path`.
+/// These keys below `path`.
 KeyList below(const std::string& path, KeyList keys);
 
 /// The key of objects by name beside other keys.

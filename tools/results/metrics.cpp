@@ -34,7 +34,7 @@ bool matches(const Metric& row, std::string_view path) {
   return path.size() > key.size() - 1 && path.starts_with(key.substr(0, star)) && path.ends_with(key.substr(star + 1));
 }
 
-/// What the * of the row's key stands for in this path.
+/// Name that the * of the row's key stands for in this path.
 std::string_view name_in(const Metric& row, std::string_view path) {
   const std::size_t star = row.key.find('*');
   return path.substr(star, path.size() - (row.key.size() - 1));

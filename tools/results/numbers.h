@@ -34,7 +34,7 @@ std::string with_commas(std::string digits);
 std::string whole(std::integral auto value) {
   return with_commas(std::to_string(value));
 }
-/// What is counted, with its number: "1 point", "2,400 points". `one` takes an s.
+/// Counted things with their number: "1 point", "2,400 points". `one` takes an s.
 std::string counted(std::integral auto count, std::string_view one) {
   return whole(count) + " " + std::string(one) + (count == 1 ? "" : "s");
 }
@@ -48,9 +48,9 @@ std::string signed_percent(double share);
 /// "17.2 ms", "3.35 GB"; "-" where it is not finite.
 std::string seconds(double value);
 std::string bytes(double value);
-/// The same of a number of decimal GB.
+/// Bytes of a number of decimal GB.
 std::string bytes_of_gb(double gigabytes);
-/// What the figures of a column are counted in, so that they compare at a glance.
+/// Unit that the figures of a column are counted in, so that they compare at a glance.
 struct ColumnUnit {
   std::string_view name;
   double size = 1;
@@ -82,7 +82,7 @@ inline constexpr Better kHigher = Better::more, kLower = Better::less, kNeither 
 /// "higher", "lower" or "neither".
 std::string_view word_of(Better better);
 
-/// What a figure is counted in, and how it is printed.
+/// Unit that a figure is counted in, and how it is printed.
 struct Unit {
   std::string_view name;
   std::string (*print)(double);  ///< null: no number, so that it is neither listed nor ranked

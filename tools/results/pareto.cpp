@@ -61,7 +61,7 @@ const Fields<Choice>& choice_fields() {
   return fields;
 }
 
-/// What keeps the output of full-KV decoding, from the fastest for each user to the most tokens/s. At most so many,
+/// Choices with the output of full-KV decoding, from the fastest for each user to the most tokens/s. At most so many,
 /// evenly.
 Table lossless_table(const std::vector<Choice>& front) {
   constexpr std::size_t kShown = 20;
@@ -77,7 +77,7 @@ Table lossless_table(const std::vector<Choice>& front) {
   return t;
 }
 
-/// Of every keep ratio the batch with the most tokens/s, best quality first.
+/// Batch with the most tokens/s of every keep ratio, best quality first.
 Table lossy_table(const std::vector<Choice>& front) {
   std::map<double, const Choice*, std::greater<>> best;  // by keep ratio
   for (const Choice& c : front) {

@@ -1,4 +1,4 @@
-// What `kvsim plan --paths` answers, and `kvsim plan SCENARIO` for a scenario with two pools (the path LP's plan for
+// Answers of `kvsim plan --paths`, and of `kvsim plan SCENARIO` for a scenario with two pools (the path LP's plan for
 // it, and how it fares when it is simulated), for people and as JSON documents.
 #pragma once
 

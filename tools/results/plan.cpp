@@ -40,7 +40,7 @@ Fields<OperatingPoint> point_fields(const Baseline& full_kv) {
        }}};
 }
 
-/// Of points with names in front of them.
+/// Table of points with names in front of them.
 Table point_table(std::string title, std::string first) {
   Table t = empty_table(std::move(title), point_fields({}));
   t.header.insert(t.header.begin(), std::move(first));
@@ -154,7 +154,7 @@ std::string load_sentence(const planner::OfferedLoad& load) {
                      load.sustainable() ? "" : ", so that queues grow without bound");
 }
 
-// What the search with the simulator in the loop found.
+// Results of the search with the simulator in the loop.
 
 double half_width_of_mean(const SimulatedCandidate& c) {
   return engine::confidence_95(c.tokens_per_s).half_width_95;

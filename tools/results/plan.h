@@ -85,11 +85,11 @@ Page draft_table_page(const DraftTableOutcome& outcome);
 Json draft_table_document(const DraftTableOutcome& outcome);
 KeyList draft_table_keys();
 
-// What the files of a plan of replicas share.
+// Common parts of the files of a plan of replicas.
 
 using Baseline = std::optional<planner::OperatingPoint>;  ///< with the full KV; none: not even one fits
 
-/// Of a plan from raw symbols: with d_e where there is a drafter.
+/// Fields of a plan from raw symbols: with d_e where there is a drafter.
 Fields<planner::OperatingPoint> symbols_point_fields();
 
 double speedup(const planner::OperatingPoint& point, const Baseline& full_kv);
@@ -97,7 +97,7 @@ double speedup(const planner::OperatingPoint& point, const Baseline& full_kv);
 /// "draft 35 tokens on KV kept to 0.20, 12 requests offloaded, 0 resident", or "decode with the full KV, 3 requests".
 std::string in_words(const planner::OperatingPoint& point);
 
-// Of the search with the simulator in the loop.
+// Results of the search with the simulator in the loop.
 Fields<planner::SimulatedPlan> simulated_fields();
 std::string simulated_verdict(const planner::SimulatedPlan& found);
 Table simulated_table(const planner::SimulatedPlan& found);
@@ -117,7 +117,7 @@ KeyList prefetch_keys();
 /// k against what its fetch needs of the link: a header and a line for each point. Empty fields where no rate suffices.
 std::string crossover_csv(const planner::Crossover& crossover);
 
-/// The same as a picture, with the catalogue's host links and the scenario in it.
+/// The crossover as a picture, with the catalogue's host links and the scenario in it.
 std::string crossover_svg(const PrefetchOutcome& outcome, const planner::Crossover& crossover);
 
 // Plans for prompts made of chunks, with files for other tools.
@@ -136,7 +136,7 @@ KeyList reuse_plan_keys();
 /// Empty fields where no bandwidth suffices.
 std::string break_even_csv(const planner::ReusePlan& plan);
 
-/// The same as a picture, with the catalogue's host links and the scenario in it.
+/// The break-even as a picture, with the catalogue's host links and the scenario in it.
 std::string break_even_svg(const ReusePlanOutcome& outcome);
 
 }  // namespace kvsim::results

@@ -80,7 +80,7 @@ std::string description_of(const ReusePlan& plan, PromptMethod main) {
       percent(plan.hit_rate), name_of(main));
 }
 
-/// Of the catalogue's host links but those far above everything, and the way that this plan loads.
+/// Bandwidths of the catalogue's host links but those far above everything, and of the way that this plan loads.
 std::vector<plot::Rule> bandwidths_of(const ReusePlanOutcome& o, double most) {
   constexpr double kFar = 10;
   const auto gpus = static_cast<double>(o.scenario.serving.cluster.uniform().parallel.tensor);

@@ -9,7 +9,7 @@ using planner::BreakdownRow;
 using planner::OperatingPoint;
 using planner::ScenarioPlan;
 
-/// What both documents of a plan have in front of the details; these keys are fixed.
+/// Fields that both documents of a plan have in front of the details; these keys are fixed.
 template <class Source>
 Fields<Source> common_fields(bool timing, const Fields<OperatingPoint>& point) {
   using F = Field<Source>;

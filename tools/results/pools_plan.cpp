@@ -95,7 +95,7 @@ Fields<planner::PathProblem> derived_fields() {
       {"drafts_per_request", {kPlain, "tokens drafted for a request that is drafted from end to end"}, of(&C::drafts)}};
 }
 
-/// What is in the details of the document beside that of the paths.
+/// Fields in the details of the document beside that of the paths.
 Fields<PoolsPlan> pools_fields() {
   using P = PoolsPlan;
   using F = Field<P>;

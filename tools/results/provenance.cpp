@@ -86,7 +86,7 @@ void add_link(Collector& out, const std::string& role, const models::LinkSpec& l
   out.add(role + ".setup", Dimension::time, link.setup_s);
 }
 
-/// What times all-reduces of so many GPUs that a link joins.
+/// Adds the figures that time all-reduces of so many GPUs that a link joins.
 void add_joining_link(Collector& out, const std::string& role, const models::LinkSpec& link, const std::string& library,
                       std::int64_t gpus) {
   if (gpus <= 1) return;
@@ -95,7 +95,7 @@ void add_joining_link(Collector& out, const std::string& role, const models::Lin
   out.add(role + ".collectives", "table", *times.source());
 }
 
-/// What times the collectives of a replica's GPUs.
+/// Adds the figures that time the collectives of a replica's GPUs.
 void add_collectives(Collector& out, const serving::ClusterConfig& cluster, const serving::GroupConfig& c) {
   const models::Interconnect links = serving::interconnect(cluster, c);
   const std::int64_t nodes = links.nodes_of(c.parallel.tensor);
@@ -144,7 +144,7 @@ void add_draft_costs(Collector& out, const serving::ServingConfig& config, const
   add("layer", drafts->layer_s);
 }
 
-/// What the policy drafts on or decodes with.
+/// Adds the compressor that the policy drafts on or decodes with.
 void add_compressor(Collector& out, const serving::ServingConfig& config, const serving::DecodePolicy& decode) {
   const serving::DecodeConfig own = serving::own_drafts(config.decode);
   const models::CompressorSpec& c = own.compressor;
@@ -210,7 +210,7 @@ void add_dataset(Collector& out, const models::DatasetSpec& d, bool loses) {
   out.add(figure + ".loss_cv", Dimension::number, d.loss_cv);
 }
 
-/// Of the compressors that stored objects may have gone through.
+/// Adds the compressors that stored objects may have gone through.
 void add_stored_form(Collector& out, const models::CompressorSpec& c) {
   const std::string figure = "compressor." + c.name;
   if (c.compress_bytes_per_s.value > 0) out.add(figure + ".compress", Dimension::bandwidth, c.compress_bytes_per_s);

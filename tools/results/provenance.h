@@ -32,7 +32,7 @@ std::vector<Provenance> provenance_of(const scenario::Scenario& scenario);
 /// Where every prompt is stored before its request comes, what that means for a service; else nothing.
 std::string stored_prompts_sentence(const scenario::Scenario& scenario);
 
-/// What the scenario takes for granted, in words: its author's assumptions, then those of its traffic, and the figures
+/// Assumptions of the scenario, in words: its author's, then those of its traffic, and the figures
 /// that it uses which are such.
 std::vector<std::string> assumptions_of(const scenario::Scenario& scenario);
 
@@ -54,7 +54,7 @@ std::span<const QuantileSample> quantile_samples();
 std::string sketched_percentiles(const std::vector<std::string>& keys);
 std::string sketched_percentiles(const serving::Measurements& run);
 
-/// What is paid for, per what, and the price.
+/// Thing that is paid for, per what, and the price.
 struct PriceRow {
   std::string what;
   std::string_view per;

@@ -118,7 +118,7 @@ Field<Row> faster_where(std::string key, const std::string& what, const Unit& un
   return field;
 }
 
-/// What every break-even begins with.
+/// Fields that every break-even begins with.
 template <class Row>
 Fields<Row> of_methods() {
   const auto method = [](const Row& b) { return name_of(b.method); };
@@ -198,7 +198,7 @@ Fields<ContextEstimate> context_fields(const std::optional<double>& floor = {}) 
   return fields;
 }
 
-/// Of every method but recomputing, the bandwidth that it is compared with. `suffix`: behind the name of a method.
+/// Bandwidth that every method but recomputing is compared with. `suffix`: behind the name of a method.
 Fields<BreakEvenPoint> bandwidth_fields(std::string_view suffix = "") {
   Fields<BreakEvenPoint> fields;
   for (const planner::PromptMethod method : planner::prompt_methods()) {
@@ -231,7 +231,7 @@ Table curve_table(const ReusePlan& plan) {
   return t;
 }
 
-/// What the scores and times of a plan take for granted, under any of its methods.
+/// Assumptions of the scores and times of a plan, under any of its methods.
 std::vector<std::string> plan_assumptions(const scenario::Scenario& scenario) {
   std::vector<std::string> said;
   for (const serving::PrefillKind prefill : {serving::PrefillKind::full_reuse, serving::PrefillKind::epic,

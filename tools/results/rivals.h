@@ -11,7 +11,7 @@
 
 namespace kvsim::results {
 
-/// What a row must have to be compared.
+/// Conditions on a row that is compared.
 struct Competitor {
   bool lossless = false;
   bool served = true;        ///< emitted tokens: without that it competes in no column

@@ -342,7 +342,7 @@ Page run_page(const Outcome& outcome, bool timing) {
     page.tables.push_back(session_times(f));
   }
   if (!outcome.scenario.serving.classes.empty()) page.tables.push_back(classes(outcome.scenario, f));
-  // What a drafter alone proposes and its steps accept is the whole of the speculation.
+  // A drafter's proposals and their acceptance by its steps are the whole of the speculation where it is alone.
   const bool verifies = serving::find_decode_policy(outcome.scenario.serving.decode.policy)->verifies;
   if (m.rounds > 0 && verifies) page.tables.push_back(speculation(outcome, f));
   if (has_drafter(outcome.scenario)) page.tables.push_back(drafter_table(outcome));

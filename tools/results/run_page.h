@@ -14,7 +14,7 @@ Page run_page(const Outcome& outcome, bool timing);
 /// Model, machines and policies in one line: "llama-3.1-70b on 2 x h100-nvl, draft_verify ...".
 std::string setup_line(const scenario::Scenario& scenario);
 
-/// What a reader should know before believing the numbers: assumptions, fall-backs, refusals.
+/// Facts that a reader should know before believing the numbers: assumptions, fall-backs, refusals.
 std::vector<List> caveats(const std::vector<Outcome>& outcomes);
 
 /// Draft lengths as rows of a table of key figures; none where nothing was drafted on replicas.

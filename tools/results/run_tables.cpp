@@ -66,7 +66,7 @@ Table pools(const Outcome& outcome) {
   return t;
 }
 
-/// What a path is, in few words: a page has a hundred columns.
+/// Description of a path, in few words: a page has a hundred columns.
 std::string in_short(const models::PathTraits& path) {
   if (!path.drafts) return path.on_local ? "local pool only" : "remote pool only, full KV";
   const char* local = path.cached ? "keeps" : "re-reads";

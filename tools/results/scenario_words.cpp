@@ -113,7 +113,7 @@ const DecodePolicy& policy_of(const ServingConfig& config) {
   return *serving::find_decode_policy(config.decode.policy);
 }
 
-/// What the policy drafts on or decodes with; empty where that is the full KV.
+/// Choice that the policy drafts on or decodes with; empty where that is the full KV.
 std::string own_choice_text(const ServingConfig& config) {
   const DecodePolicy& decode = policy_of(config);
   const serving::DecodeConfig own = serving::own_drafts(config.decode);

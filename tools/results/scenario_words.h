@@ -1,4 +1,4 @@
-// What a scenario runs on, decodes, drafts and puts prompts together with: asked, and in words.
+// Properties of a scenario, asked and in words: what it runs on, how it decodes, drafts and puts prompts together.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ std::string_view group_word(const serving::ClusterConfig& cluster);
 /// "2 replicas of 4 x h100-sxm", "1 local and 4 remote nodes of 2 x h100-nvl".
 std::string machines_text(const serving::ClusterConfig& cluster);
 
-/// Of a scenario with placement, where prompts are stored: "host memory 80 GB, ssd 800 GB, remote without end"; of
+/// Tiers of a scenario with placement: "host memory 80 GB, ssd 800 GB, remote without end"; of
 /// several replicas also whose it is: "host memory 6.00 GB shared by 2 replicas" is what they have together.
 std::string tiers_text(const serving::ServingConfig& config);
 
@@ -39,7 +39,7 @@ using planner::stores_whole;
 /// Whether drafts go on from prompts as they were loaded or put together: nothing is compressed for them.
 [[nodiscard]] bool drafts_as_found(const serving::ServingConfig& config);
 
-/// Of these, whether they go on only until the prompt is computed whole.
+/// Whether those drafts go on only until the prompt is computed whole.
 [[nodiscard]] bool drafts_until_computed(const serving::ServingConfig& config);
 
 /// Whether the policy itself reads what a compressor makes or a selection chooses, running requests' KV being its own.
@@ -61,7 +61,7 @@ using planner::stores_whole;
 /// "recompute" as it is called beside the reuse of chunks, "selective, rho 0.15, scored by llama-3.2-1b".
 [[nodiscard]] std::string prefill_text(const scenario::Scenario& scenario);
 
-/// What a limit of ITL is of.
+/// Gaps that a limit of ITL is of.
 inline constexpr std::string_view kItlOf = "each request's largest gap between two tokens";
 /// How a limit of ITL is to be read.
 inline constexpr std::string_view kItlJudged =
@@ -80,13 +80,13 @@ struct LatencyColumn {
 /// the 99th of TTFT and TPOT where nothing limits them and the table has room.
 [[nodiscard]] std::vector<LatencyColumn> latency_columns(const std::vector<serving::SloObjective>& objectives);
 
-/// What ranks, experts in parts and stages take for granted, in sentences; empty for a tensor-parallel group.
+/// Assumptions of ranks, experts in parts and stages, in sentences; empty for a tensor-parallel group.
 [[nodiscard]] std::vector<std::string> parallelism_assumptions(const serving::ClusterConfig& cluster);
 
-/// What drafting takes for granted, in sentences.
+/// Assumptions of drafting, in sentences.
 [[nodiscard]] std::vector<std::string> drafting_assumptions(const scenario::Scenario& scenario);
 
-/// What answers' scores take for granted.
+/// Assumptions of answers' scores.
 [[nodiscard]] std::vector<std::string> reuse_assumptions(const scenario::Scenario& scenario);
 
 }  // namespace kvsim::results

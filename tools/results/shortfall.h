@@ -15,7 +15,7 @@ namespace kvsim::results {
 /// older documents are all of the 99th.
 inline constexpr double kMetByEnough = 0.99;
 
-/// Of two runs that with less of it is nearer to what is asked for; what stands first counts first.
+/// Shortfall of a run. Of two runs, the one with less is nearer to what is asked for; what stands first counts first.
 struct Shortfall {
   bool unsteady = false;  ///< a service is asked for, and the run was in no steady state
   /// slo.below_quality_floor or slo.below_functional_floor, the larger, in thousandths; infinity where one is not
@@ -29,19 +29,19 @@ struct Shortfall {
   [[nodiscard]] bool nothing() const { return *this == Shortfall{}; }
 };
 
-/// What counts.
+/// Demands that count.
 struct Asked {
   bool steady = false;      ///< a service is asked for
   bool objectives = false;  ///< latencies and the floors of quality
 };
 
-/// Of a run's document; what an older one does not have does not count.
+/// Shortfall of a run's document; what an older one does not have does not count.
 [[nodiscard]] Shortfall shortfall_of(const Json& result, Asked asked);
 
 /// The shares of requests that must meet the objectives, by the percentiles of slo.percentiles.* ("p95"): "99.0 %"; of
 /// several "95.0 % (p95) and 99.0 % (p99)"; kMetByEnough where none is named.
 [[nodiscard]] std::string needed_words(const std::vector<std::string>& percentiles);
-/// The same of a run's document.
+/// Needed shares by a run's document.
 [[nodiscard]] std::string needed_words(const Json& result);
 
 /// A floor of quality: its key, and the name of the figure under slo by how much a run is below it.

@@ -12,44 +12,44 @@
 
 namespace kvsim::results {
 
-/// Of the intervals that pages and documents print.
+/// Confidence of the intervals that pages and documents print.
 inline constexpr double kErrorConfidence = 0.9;
 
-/// Of a run, from what kvsim ships.
+/// Error of a run, from what kvsim ships.
 [[nodiscard]] planner::StatedError error_of(const Outcome& outcome);
 
-/// What no measured point has of this scenario ("draft_verify"), so that the error of it is not known.
+/// Features of this scenario that no measured point has ("draft_verify"), so that the error of it is not known.
 [[nodiscard]] std::vector<std::string> not_measured(const scenario::Scenario& scenario);
 
 /// "0.8 to 1.3 of the predicted time per output token"; of an interval that says nothing, that.
 [[nodiscard]] std::string interval_words(const planner::ErrorInterval& interval, std::string_view of);
 /// "What engines measured was, nine times in ten, 0.8 to 1.3 of the predicted time per output token, ...".
 [[nodiscard]] std::string error_words(const planner::StatedError& error);
-/// What that leaves out.
+/// Words for what that leaves out.
 [[nodiscard]] std::string unknown_words(const std::vector<std::string>& not_measured);
 
 /// The interval of attention over quantised KV in words; empty where the scenario reads none, or its profile measured
 /// it.
 [[nodiscard]] std::string quantised_words(const scenario::Scenario& scenario, const serving::Measurements& measured);
 
-/// Of a scenario under which nothing was simulated.
+/// Sentences on a scenario under which nothing was simulated.
 [[nodiscard]] std::vector<std::string> how_sure(const scenario::Scenario& scenario);
 
-/// Of one run.
+/// Sentences on one run.
 [[nodiscard]] std::vector<std::string> how_sure(const scenario::Scenario& scenario,
                                                 const serving::Measurements& measured);
 
-/// Of outcomes of plans, which have a scenario.
+/// Field of outcomes of plans, which have a scenario.
 template <class O>
 Field<O> how_sure_field() {
   return Field<O>::values("how_sure[]", {kText, "how wrong the times may be, and what is not known of it"},
                           [](const O& o) { return how_sure(o.scenario); });
 }
 
-/// What intervals stated of groups left out hold; empty where there is one group or none.
+/// Coverage of intervals stated of groups left out; empty where there is one group or none.
 [[nodiscard]] std::vector<std::string> coverage_words(const planner::StatedErrors& errors);
 
-/// What kvsim ships of earlier backtests.
+/// Page of the errors that kvsim ships of earlier backtests.
 Page stated_errors_page(const planner::StatedErrors& errors);
 
 }  // namespace kvsim::results

@@ -14,7 +14,7 @@
 
 namespace kvsim::results {
 
-/// What the step has to do. Requests are alike.
+/// Work of the step. Requests are alike.
 struct StepQuestion {
   std::optional<std::int64_t> batch;    ///< requests that decode or draft; none: as many as have places and memory
   std::optional<std::int64_t> context;  ///< tokens of each; none: the mean of workload.context

@@ -58,7 +58,7 @@ std::vector<std::string> behind_for_quality(const Sweep& sweep, const FigureTabl
   return words;
 }
 
-/// Of a point that is named beside the best.
+/// State of a point that is named beside the best.
 std::string state_words(const FigureTable& figures, std::size_t row) {
   if (!figures.unsteady(row).empty()) return ", in no steady state";
   const double met = figures.at(row, "slo.attainment");

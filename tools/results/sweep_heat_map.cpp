@@ -54,7 +54,7 @@ class Cells {
     return looking(printed_figure(sweep_.metric, value) + (best ? "*" : " "), {best ? Tone::best : Tone::plain, shade});
   }
 
-  /// What stands in place of figures.
+  /// Legend of the marks in place of figures.
   [[nodiscard]] std::string legend() const {
     return std::string(infeasible_ ? "; -: infeasible" : "") + (missing_ ? "; none: the run has no such figure" : "");
   }

@@ -106,7 +106,7 @@ bool any_lossy(const Sweep& sweep, const FigureTable& figures) {
   return false;
 }
 
-/// What the table shows for some sweeps only.
+/// Columns that the table has for some sweeps only.
 struct SomeColumns {
   std::vector<TimeColumn> times;
   std::vector<std::string> hits;
@@ -203,7 +203,7 @@ Table points_table(const Sweep& sweep, const FigureTable& figures, const Ranking
   return t;
 }
 
-/// What the columns cannot say.
+/// Remarks beyond the columns.
 List remarks(const Sweep& sweep, const FigureTable& figures) {
   List list{"Remarks", {}};
   const std::vector<std::string>& names = figures.names();

@@ -82,7 +82,7 @@ const Fields<TraceOutcome>& prefix_reuse_fields() {
   return fields;
 }
 
-/// Of a trace that tells sessions apart.
+/// Figures of a trace that tells sessions apart.
 struct SessionFigures {
   std::uint64_t sessions = 0;
   double turns_per_session = 0;

@@ -1,4 +1,4 @@
-// What a recorded trace holds, for people and as a JSON document.
+// Contents of a recorded trace, for people and as a JSON document.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What fits a recorded trace, and two traces beside each other, for people and as JSON documents.
+// Fits to a recorded trace, and two traces beside each other, for people and as JSON documents.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@
 
 namespace kvsim::validation {
 
-/// What figures may read beside what the binary carries, and which of them are wanted.
+/// Data that figures may read beside what the binary carries, and which of them are wanted.
 struct Inputs {
   /// The folder of measured data (measured_data.h); empty where there is none, and figures that need it are skipped.
   std::string measured{};
@@ -37,7 +37,7 @@ class Book {
   [[nodiscard]] double value(std::string_view expression);
   /// The text with parameters and computed figures in it; throws the same.
   [[nodiscard]] std::string text(std::string_view text, const Parameters& parameters);
-  /// What a scenario takes for granted; throws the same.
+  /// Assumptions of a scenario; throws the same.
   [[nodiscard]] const std::vector<std::string>& assumptions_of(const std::string& scenario);
 
  private:

@@ -1,4 +1,4 @@
-// What experiments came to: published points beside simulated ones, and a verdict.
+// Results of experiments: published points beside simulated ones, and a verdict.
 #pragma once
 
 #include <optional>

@@ -14,7 +14,7 @@
 
 namespace kvsim::validation {
 
-/// What a paper leaves open, chosen once for all of its figures. Experiments have it as parameter {name}.
+/// Assumption that a paper leaves open, chosen once for all of its figures. Experiments have it as parameter {name}.
 struct FreeAssumption {
   std::string name, value, what;
   std::vector<std::string> alternatives;  ///< values with which verdicts are looked at again
@@ -54,7 +54,7 @@ struct SeriesText {
   std::vector<PublishedPoint> points;
 };
 
-/// What is varied: parameters in columns, of which the first is where points lie.
+/// Parameters that are varied, in columns, of which the first is where points lie.
 struct XAxisText {
   std::string title;
   bool logarithmic = false;
@@ -79,7 +79,7 @@ struct PanelText {
   std::vector<SeriesText> series;
 };
 
-/// What the paper says without a number.
+/// Claim of the paper without a number.
 struct ClaimText {
   std::string what, holds, place;
 };

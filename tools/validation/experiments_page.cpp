@@ -58,7 +58,7 @@ std::string furthest(const Reproduced& r) {
                      results::figure(p->simulated), results::signed_percent(p->error()));
 }
 
-/// Of points: how many are within, of how many; predictions alone, or all.
+/// Number of points within, and of all; predictions alone, or all.
 std::pair<std::size_t, std::size_t> within_of(const std::vector<JudgedPoint>& points, bool predictions) {
   std::size_t within = 0, all = 0;
   for (const JudgedPoint& p : points) {
@@ -234,7 +234,7 @@ std::vector<Table> dependence_tables(const std::vector<Reproduced>& all) {
   return tables;
 }
 
-/// What is said of free assumptions, once a paper.
+/// Sentences on free assumptions, once a paper.
 std::vector<std::string> shared_words(const std::vector<Reproduced>& all) {
   std::vector<std::string> lines;
   std::vector<const SharedFile*> seen;
@@ -310,7 +310,7 @@ plot::Bars bars_of(const Reproduced& r, std::size_t index, std::vector<std::stri
   return bars;
 }
 
-/// Of its part of the page: letters, digits and dashes.
+/// Anchor of its part of the page: letters, digits and dashes.
 std::string id_of(const Reproduced& r) {
   std::string id = r.file->name;
   for (char& c : id) {

@@ -10,7 +10,7 @@
 
 namespace kvsim::validation {
 
-/// What there is, without simulating it.
+/// List of the experiments, without simulating them.
 results::Page experiments_list(const std::vector<ExperimentFile>& files);
 /// A table of verdicts, then of each experiment its points, and what explains a miss.
 results::Page experiments_text(const std::vector<Reproduced>& all);

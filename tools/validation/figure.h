@@ -47,7 +47,7 @@ struct Figure {
   [[nodiscard]] Verdict verdict() const;
   /// Whether it is as good as is wanted; none where nothing is wanted, or it is not judged.
   [[nodiscard]] std::optional<bool> aim_met() const;
-  /// What comes before the slash of its id.
+  /// Part of its id before the slash.
   [[nodiscard]] std::string_view group() const;
 };
 

@@ -68,7 +68,7 @@ struct SectionText {
   std::vector<FigureText> figures;
 };
 
-/// What expressions may refer to beside probes.
+/// Names that expressions may refer to beside probes.
 struct Vocabulary {
   std::string scenario;  ///< of runs that name none
   std::vector<RunText> runs;
@@ -90,8 +90,8 @@ struct FigureFile : Vocabulary {
   std::vector<SectionText> sections;
 };
 
-/// What an expression at a dotted path of the file has wrong is said where it was written, or where what is around it
-/// was.
+/// Result of `action`. An error of an expression at a dotted path of the file is reported where it was written, or
+/// where what is around it was.
 template <class Action>
 std::invoke_result_t<const Action&> located(const Vocabulary& file, const std::string& path, const Action& action) {
   try {

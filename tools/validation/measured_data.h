@@ -21,7 +21,7 @@ struct CsvRow {
   std::map<std::string, std::string> fields;  ///< by the header's name
   /// Throws schema::InputError where there is none of this name.
   [[nodiscard]] const std::string& at(const std::string& column) const;
-  /// The same as a number; also where the field is none.
+  /// The field as a number; throws also where it is none.
   [[nodiscard]] double number(const std::string& column) const;
   std::string file;
 };

@@ -209,7 +209,7 @@ double block_error(const Question& q) {
                       q.word(6, statistics()));
 }
 
-/// What was left out of a fit, and which statistic of the errors of its rows is asked for.
+/// Rows left out of a fit, and which statistic of their errors is asked for.
 struct HeldOut {
   bool models;
   std::size_t statistic;

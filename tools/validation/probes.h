@@ -1,4 +1,4 @@
-// What figures ask that no path of a run's result answers: catalogue entries, single transfers, timelines, recordings.
+// Values for figures that no path of a run's result has: catalogue entries, single transfers, timelines, recordings.
 // Expressions name a probe like a function, `link(pcie5-x16, read, 8192, 1, 1)`, or behind a run,
 // `staggered.mean_slice_s(/GPU, draft, 4)`.
 #pragma once
@@ -54,11 +54,11 @@ struct Probe {
 
 /// All but those of measured data.
 std::span<const Probe> probes();
-/// Of measured kernels.
+/// Probes of measured kernels.
 std::span<const Probe> measured_probes();
-/// Of measured serving points.
+/// Probes of measured serving points.
 std::span<const Probe> backtest_probes();
-/// Of recorded serving runs.
+/// Probes of recorded serving runs.
 std::span<const Probe> recording_probes();
 
 }  // namespace kvsim::validation

@@ -40,7 +40,7 @@ class Rows {
   virtual ~Rows() = default;
   /// False at the end.
   virtual bool next() = 0;
-  /// Of the current row, until the next.
+  /// Cell of the current row, valid until the next.
   [[nodiscard]] virtual Cell cell(std::size_t n) const = 0;
   /// Takes the list of the current row, and where it is in its line.
   virtual std::pair<std::vector<std::uint64_t>, std::size_t> take_blocks() { return {}; }

@@ -25,7 +25,7 @@ CsvFile bench_quantise(Session& session);
 CsvFile bench_topk(Session& session);
 CsvFile bench_interference(Session& session);
 
-/// What the replay ran, for a simulator to redo: `parameters` is replay.yaml.
+/// Files of the replay, for a simulator to redo it: `parameters` is replay.yaml.
 struct ReplayFiles {
   CsvFile iterations;
   std::string parameters;

@@ -91,7 +91,7 @@ class PinnedBuffer {
   }
   [[nodiscard]] std::byte* get() const { return memory_.get(); }
   [[nodiscard]] std::size_t size() const { return bytes_; }
-  /// The same memory as kernels address it.
+  /// Address of this memory in kernels.
   [[nodiscard]] std::byte* on_device() const {
     void* address = nullptr;
     check(cudaHostGetDevicePointer(&address, memory_.get(), 0));
@@ -149,7 +149,7 @@ class Event {
   std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, Release> event_;
 };
 
-/// What `work` puts onto a stream, ready to be launched at once.
+/// Work put onto a stream by `work`, ready to be launched at once.
 class Graph {
  public:
   template <class Work>

@@ -42,7 +42,7 @@ ReplayEngine::ReplayEngine(const Session& session, const ReplaySize& size, int r
     fill_words(words->get(), words->size(), from, stream);
     fill_scales(scales->get(), scales->size(), from + 1, size.kv_bits, false, stream);
   }
-  // What host memory holds for a request is made on the device, in the first slot.
+  // Host memory of a request is made on the device, in the first slot.
   for (const auto& [pool, host, from] :
        {std::tuple{&full_keys_, &host_keys_, seed}, std::tuple{&full_values_, &host_values_, seed + 2}}) {
     fill_values(pool->get(), host->size() / sizeof(Bf16), from, stream);

@@ -24,7 +24,7 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-/// What the card and its slot can do together; while nothing runs, links slow down, so the present speed says little.
+/// Link of the card and its slot at best; while nothing runs, links slow down, so the present speed says little.
 std::string pcie_of(int device) {
   const std::string id = bus_id_of(device);
   if (id.empty()) return {};

@@ -1,4 +1,4 @@
-// What every benchmark is given: the GPU at hand, the arguments, a way to time things and to say what was left out.
+// Means of every benchmark: the GPU at hand, the arguments, a way to time things and to say what was left out.
 #pragma once
 
 #include <cstdio>
@@ -27,7 +27,7 @@ cudaDeviceProp open_device(const Arguments& arguments);
 /// "0000:3b:00.0", in lower case; empty where the runtime does not say.
 std::string bus_id_of(int device);
 
-/// What machine.yaml says of it.
+/// The device's record in machine.yaml.
 MachineRecord describe_device(const cudaDeviceProp& device, const Arguments& arguments);
 
 enum class Caches { cold, warm };
@@ -40,7 +40,7 @@ class Timer {
   explicit Timer(const cudaDeviceProp& device);
   using Work = std::function<void(const Stream&)>;
   [[nodiscard]] Spread time(const Work& work, Caches caches) const;
-  /// The same for work on two streams that starts at the same moment on both: the time of each.
+  /// Times work on two streams that starts at the same moment on both: the time of each.
   [[nodiscard]] std::pair<Spread, Spread> time_both(const Work& first, const Work& second) const;
   [[nodiscard]] const Stream& stream() const { return stream_; }
   [[nodiscard]] const Stream& other_stream() const { return other_; }

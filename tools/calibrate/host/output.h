@@ -1,4 +1,4 @@
-// What a run writes: what is kept of repeated measurements, tables on their way into CSV files, and the folder where
+// Output of a run: what is kept of repeated measurements, tables on their way into CSV files, and the folder where
 // files appear whole or not at all.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace kvsim::calibrate {
 
-/// Of repeated measurements.
+/// Spread of repeated measurements.
 struct Spread {
   double median = 0;
   double p10 = 0;

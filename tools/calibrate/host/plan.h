@@ -1,5 +1,5 @@
-// What is measured: lists of shapes. The lists are run in a random order drawn from the seed, so that a benchmark that
-// runs out of its budget has measured a fair part of everything, and the files are sorted afterwards.
+// Plan of measurements: lists of shapes. The lists are run in a random order drawn from the seed, so that a benchmark
+// that runs out of its budget has measured a fair part of everything, and the files are sorted afterwards.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// What the kernels must compute, written as plainly as possible. Data comes from random_data.h by index, so nothing is
-// copied from the GPU but the outputs under test.
+// Reference of the kernels' results, computed as plainly as possible. Data comes from random_data.h by index: nothing
+// is copied from the GPU but the outputs under test.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the attention kernels are told, where rows and partial results lie, and how a shape is cut into blocks.
+// Arguments of the attention kernels, where rows and partial results lie, and how a shape is cut into blocks.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What kernels are written in. Under nvcc these are CUDA's own primitives; elsewhere they are only declared, and the
+// Primitives that kernels are written in. Under nvcc these are CUDA's own; elsewhere they are only declared, and the
 // tests define them on fibers (tests/calibrate/emulator.h), so that the very code of a kernel runs on a CPU.
 #pragma once
 

@@ -70,7 +70,7 @@ void read_cross_validation(const std::string& list, models::CalibrationOptions& 
   }
 }
 
-/// What the folder of a file is a layer profile of, if it is one.
+/// Layer folder that a file's folder is, if it is a layer profile.
 models::LayerFolder folder_of(const std::string& file) {
   std::error_code error;
   return models::layer_folder(fs::absolute(file, error).lexically_normal().parent_path().filename().string());
@@ -113,7 +113,7 @@ void refuse_same_file(const std::string& out, const std::string& report) {
   throw schema::InputError(fmt::format("--out and --report are the same file, {}; expected two", report));
 }
 
-/// Of every GPU whose own profile has them.
+/// Forms of every GPU whose own profile has them.
 std::map<std::string, models::FittedForms> known_forms(const models::Catalogue& catalogue) {
   std::map<std::string, models::FittedForms> forms;
   for (const auto& line : catalogue.list(models::EntryKind::gpu)) {

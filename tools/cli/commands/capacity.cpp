@@ -39,7 +39,7 @@ struct Options : RunOptions {
   std::int64_t users = 0;
 };
 
-/// Of the catalogue, with what the scenario adds to it, and the scenario's own where it changes one.
+/// Request with the catalogue, with what the scenario adds to it, and the scenario's own where it changes one.
 planner::capacity::CapacityRequest request_of(const Options& options, const scenario::ScenarioFile& file,
                                               const scenario::Scenario& scenario) {
   planner::capacity::CapacityRequest request;
@@ -105,7 +105,7 @@ std::optional<results::HitRateView> hit_rates(const scenario::Scenario& scenario
   results::HitRateView view;
   view.block_tokens = scenario.workload.trace->block_tokens();
   const models::LlmSpec& model = scenario.serving.model;
-  // What a stored token takes where layers have a window or a state depends on where a prefix ends: blocks alone.
+  // KV bytes of a stored token where layers have a window or a state depend on where a prefix ends: blocks alone.
   if (model.grows_evenly()) view.kv_bytes_per_token = static_cast<double>(model.kv_bytes_per_token());
   view.curve = models::hit_rate_curve(*scenario.trace);
   if (view.curve.accesses == 0) return std::nullopt;

@@ -47,7 +47,7 @@ std::vector<std::string> split(const std::string& list) {
   return items;
 }
 
-/// What is wrong, without the option and the words that it begins with.
+/// Reason of an error, without the option and the words that it begins with.
 std::string reason(const std::string& what) {
   if (!what.starts_with("--policies ")) return what;
   const std::size_t end = what.find(": ");
@@ -84,7 +84,7 @@ Runnable runnable(const scenario::ScenarioFile& file, const std::vector<std::str
   return all;
 }
 
-/// What is compared where nobody says what. Throws schema::InputError where one of them cannot run.
+/// Policies that are compared where none are named. Throws schema::InputError where one of them cannot run.
 Runnable default_runnable(const scenario::ScenarioFile& file, const scenario::Scenario& scenario,
                           const std::string& name) {
   const std::vector<std::string> policies = planner::default_policies(scenario);

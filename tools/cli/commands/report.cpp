@@ -25,7 +25,7 @@ struct Options {
   std::string format;  ///< empty: as the ending of `out` says
 };
 
-/// What pages of a format are called, and no other.
+/// Endings by which pages of a format are named, and no other.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kEndings{
     {{".html", "html"}, {".htm", "html"}, {".md", "md"}}};
 

@@ -39,7 +39,7 @@ std::vector<std::int64_t> replications_of(const std::vector<Planned>& planned) {
   return counts;
 }
 
-/// What the results are of where not all replications had finished; else empty.
+/// Replications that the results are of where not all had finished; else empty.
 std::string kept_of(const std::vector<std::int64_t>& asked, const std::vector<results::Outcome>& outcomes) {
   std::vector<std::string> kept;
   bool all = true;

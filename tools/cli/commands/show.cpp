@@ -29,7 +29,7 @@ struct Options {
   bool json = false;
 };
 
-/// What follows from an entry, as comments above it.
+/// Figures derived from an entry, as comments above it.
 std::string derived(const ThingKind& kind, const std::string& name, const models::Catalogue& catalogue) {
   if (kind.catalogue == models::EntryKind::model) return model_facts(catalogue.model(name));
   if (kind.catalogue == models::EntryKind::compressor) {

@@ -96,7 +96,7 @@ void refuse_existing(const Journal& journal, const std::string& path) {
       "{} exists: the folder holds a sweep already; --resume goes on with it, or name another folder", path));
 }
 
-/// What an earlier sitting of the same sweep left in the journal, which this process has. Says which lines are damaged.
+/// Contents that an earlier run of the same sweep left in the journal, which this process has. Reports damaged lines.
 sweep::JournalContents earlier(const Journal& journal, const SweepOptions& options, const sweep::Plan& plan) {
   const std::string path = journal_in(options.out);
   if (!options.resume) refuse_existing(journal, path);

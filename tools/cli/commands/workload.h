@@ -1,4 +1,4 @@
-// What the subcommands of `kvsim workload` have in common: how they are told which trace, and what of it.
+// Common parts of the subcommands of `kvsim workload`: how they are told which trace, and what of it.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct TraceArguments {
 /// parsing.
 void declare_trace(CLI::App& app, TraceArguments& arguments);
 
-/// What --columns says: names such as "arrival=ts,prompt=in,output=out". Throws schema::InputError.
+/// Columns of --columns: names such as "arrival=ts,prompt=in,output=out". Throws schema::InputError.
 models::TraceColumns parse_columns(const std::string& text);
 
 // One a subcommand: declares it below `app`; what it returns runs once it was chosen.

@@ -18,7 +18,7 @@ class Option;
 
 namespace kvsim::cli {
 
-/// What is planned, by what is given.
+/// Kind of plan, by what is given.
 enum class PlanMode : unsigned {
   verification = 1,  ///< a scenario that drafts and verifies on replicas
   symbols = 2,       ///< --symbols FILE
@@ -98,10 +98,10 @@ void plan_paths(Console& console, const PlanOptions& options);
 /// Throws schema::InputError where a file of --out, or --lp-out, is one of `inputs`.
 void refuse_plan_inputs(const PlanOptions& options);
 
-/// The same, and opens the folder of --out, so that what cannot be written is refused before anything is simulated.
+/// Refuses those and opens the folder of --out, so that what cannot be written is refused before any simulation.
 void open_output(PlanOptions& options);
 
-/// What `read` reads while the folder may be open: SIGINT and SIGTERM end it at once (EndsAtOnce).
+/// Result of `read`, which runs while the folder may be open: SIGINT and SIGTERM end it at once (EndsAtOnce).
 template <class Read>
 auto read_or_ended(const PlanOptions& options, const Read& read) {
   const EndsAtOnce reading(options.folder ? options.folder->made() : std::span<const std::string>());

@@ -1,4 +1,4 @@
-// What a result repeats of the configuration it is of.
+// Figures of a result that repeat the configuration it is of.
 #include <utility>
 
 #include "sim/serving/decode_policy.h"

@@ -1,4 +1,4 @@
-// What results say beyond the fixed keys, in numbers: memory, requests' iterations, energy, gaps, the speed of the
+// Figures of results beyond the fixed keys: memory, requests' iterations, energy, gaps, the speed of the
 // simulation.
 #include <algorithm>
 #include <cmath>

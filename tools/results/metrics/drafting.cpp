@@ -1,4 +1,4 @@
-// What rounds of drafting and verification came to, the draft lengths chosen, and an auxiliary drafter's proposals.
+// Results of rounds of drafting and verification, the draft lengths chosen, and an auxiliary drafter's proposals.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

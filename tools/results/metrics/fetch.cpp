@@ -43,7 +43,7 @@ const Condition kFetchesAhead{"where a speculative token chooses the pairs to fe
                                        policy_in(s.serving).fetch == Fetch::speculative;
                               }};
 
-/// What follows from the configuration and the mean request of the run.
+/// Figures that follow from the configuration and the mean request of the run.
 class Means {
  public:
   explicit Means(const View& view)
@@ -67,7 +67,7 @@ class Means {
   double batch = kNone;
   std::int64_t context = 0;  ///< 0: no step that decodes has ended
 
-  /// Of a context that is long enough to choose from.
+  /// Rows of a context that is long enough to choose from.
   [[nodiscard]] models::LayerFetch rows() const {
     return models::layer_fetch(config.decode.prefetch, config.model, group.parallel.tensor, config.model.max_context);
   }
@@ -76,7 +76,7 @@ class Means {
   [[nodiscard]] const models::GatherMethod* method() const {
     return models::find_gather(link(), config.decode.prefetch.copies, rows().row_bytes);
   }
-  /// What one more query token a request costs on this machine at the mean batch.
+  /// Cost of one more query token a request on this machine at the mean batch.
   [[nodiscard]] double two_token_cost() const {
     return models::two_token_cost(serving::step_timer(config, group, group.parallel.tensor), two_tokens(),
                                   std::max(batch, 1.0));
@@ -99,7 +99,7 @@ auto fetched(T FetchMeasurement::*member) {
   return [member](const View& v) { return count(v.measured().fetch.*member); };
 }
 
-/// What needs a mean request.
+/// A figure that needs a mean request.
 template <class Value>
 auto at_mean(Value value) {
   return [value](const View& v) {

@@ -1,4 +1,4 @@
-// What a row of the table of metrics says: everything there is to know about one figure of a result. The rows lie in
+// Row of the table of metrics: everything there is to know about one figure of a result. The rows lie in
 // the files beside this one, a file a subject; tools/results/metrics.h puts them together.
 #pragma once
 
@@ -37,7 +37,7 @@ Figure count(std::integral auto value) {
   return {value};
 }
 
-/// What a figure is taken from.
+/// Source of a figure.
 struct View {
   const Outcome& outcome;
   bool timing = false;                         ///< with figures of the wall clock
@@ -55,7 +55,7 @@ struct Condition {
   bool (*holds)(const scenario::Scenario&) = nullptr;
 };
 
-/// What the * of keys may stand for.
+/// Names that the * of keys may stand for.
 struct Names {
   std::string_view words;                                           ///< "link"
   std::vector<std::string> (*of)(const Outcome&);                   ///< in this result
@@ -83,11 +83,11 @@ struct Metric {
 
 using Metrics = std::vector<Metric>;
 
-/// The same rows, there only where the condition holds.
+/// These rows, there only where the condition holds.
 Metrics when(const Condition& condition, Metrics rows);
-/// The same rows, one for every name.
+/// These rows, one for every name.
 Metrics for_each(const Names& names, Metrics rows);
-/// The same rows, each a list of figures or figures by name: `between` as Metric::each.
+/// These rows, each a list of figures or figures by name: `between` as Metric::each.
 Metrics several(std::string_view between, Metrics rows);
 void append(Metrics& all, Metrics more);
 
@@ -119,7 +119,7 @@ Metrics run_metrics();
 Metrics timeline_metrics();
 Metrics detail_metrics();
 Metrics stated_error_metrics();
-/// Of these, the speed of the simulation by the wall clock.
+/// Those of these metrics that are of the simulation's speed by the wall clock.
 Metrics speed_metrics();
 
 /// Whether the scenario, or a class of its requests, has a floor of quality.

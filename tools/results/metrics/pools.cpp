@@ -55,7 +55,7 @@ auto pool_count(T PoolMeasurement::*member) {
   return [member](const View& v) { return count(pool(v).*member); };
 }
 
-/// Of a pool that has nodes.
+/// Figure of a pool that has nodes.
 Figure of_nodes(const View& v, const Figure& figure) {
   return nodes(v) == 0 ? missing("the pool has no nodes") : figure;
 }

@@ -13,7 +13,7 @@
 namespace kvsim::results {
 namespace {
 
-/// Of what the policy may lose: nothing where it is lossless.
+/// Figure of what the policy may lose: nothing where it is lossless.
 Figure fidelity(const View& v, double lossless_value, double sum, std::string_view published) {
   if (lossless(v.outcome.scenario)) return {lossless_value};
   if (v.measured().completed_measured == 0) return missing(kNothingFinished);

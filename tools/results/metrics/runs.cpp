@@ -50,7 +50,7 @@ std::vector<std::string> possible_intervals(const scenario::Scenario& s) {
   return names;
 }
 
-/// Of whose values a result has more than it keeps.
+/// Sample of which a result has more values than it keeps.
 const QuantileSample& quantile_sample(std::string_view key) {
   const auto samples = quantile_samples();
   return *std::find_if(samples.begin(), samples.end(), [key](const QuantileSample& s) { return s.key == key; });
