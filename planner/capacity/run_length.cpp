@@ -16,7 +16,7 @@ namespace {
 using serving::SloMetric;
 
 constexpr double kExpectedMisses = 100;  // at the target, over all replications
-constexpr double kLongestSettling_s = 3600;
+constexpr double kLongestTransient_s = 3600;
 constexpr double kWarmupShare = 0.2;        // of the time until a steady state
 constexpr double kWarmupResidences = 2;     // times that a mean request may take
 constexpr double kTraceWarmupShare = 0.05;  // of its span
@@ -201,7 +201,7 @@ RunLength run_length(const scenario::Scenario& s, double rate, const ProbeOption
     length.judged_s = span - length.warmup_s;
     return length;
   }
-  length.settle_s = std::min(patience / options.tolerance, kLongestSettling_s);
+  length.settle_s = std::min(patience / options.tolerance, kLongestTransient_s);
   const double requests_per_s = rate * requests_per_load(s);
   const double needed =
       requests_needed(largest_share(slo, options)) / static_cast<double>(options.replications) / requests_per_s;

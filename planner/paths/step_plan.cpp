@@ -144,7 +144,7 @@ std::array<double, 2> best_batches(const BatchSearch& search) {
 
 namespace {
 
-constexpr int kMostSettling = 1000;
+constexpr int kMostRefinements = 1000;
 constexpr double kSettled = 1e-9;
 constexpr double kSlack = 1e-7;
 constexpr int kMostShorter = 20;
@@ -170,7 +170,7 @@ bool feasible(const PathLp& lp, const PathRates& n) {
 
 /// Where a link binds, steps could be longer than they need to be at no loss: down to what the rates imply.
 PerPool settled(const PathProblem& problem, const PathRates& n, PerPool batch) {
-  for (int i = 0; i < kMostSettling; ++i) {
+  for (int i = 0; i < kMostRefinements; ++i) {
     const PerPool next = implied(path_lp(problem, batch), n, batch);
     const PerPool lower{std::clamp(next.local, 1.0, batch.local), std::clamp(next.remote, 1.0, batch.remote)};
     if (!feasible(path_lp(problem, lower), n)) return batch;  // shorter steps leave P2 time for more drafts

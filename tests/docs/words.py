@@ -14,12 +14,12 @@ BEGINNINGS = re.compile(r"(?:What|Who(?:ever)?|Whose|Whom|The same|Of|So many|On
 
 # Private term: how often it may still stand. 0: it is gone for good.
 TERMS = {
-    "luck": 0, "roster": 0, "outlook": 0, "in vain": 1, "settling": 5,
-    "steady batch": 0, "brought": 0, "given up": 2, "pushed out": 1,
-    "carried over": 0, "carried on": 1, "computed again": 13,
-    "what becomes of": 3,
+    "luck": 0, "roster": 0, "outlook": 0, "in vain": 0, "settling": 0,
+    "steady batch": 0, "brought": 0, "given up": 0, "pushed out": 0,
+    "carried over": 0, "carried on": 0, "computed again": 0,
+    "what becomes of": 0,
 }
-BEGUN = 605
+BEGUN = 9
 
 
 def comments(text):
