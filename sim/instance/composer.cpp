@@ -118,7 +118,7 @@ void Composer::start(machine::Step step) {
 
 /// Those in step with each other take part together, and whoever is not yet in step with them by itself. False and no
 /// change where there is no memory for that: then somebody has to go, and all are looked at one by one.
-bool Composer::batch_steadily() {
+bool Composer::batch_uniformly() {
   const std::vector<Request*>& decoding = parts_.queues.decoding();
   const bool all = parts_.loop.uniform_batch().size() == static_cast<std::int64_t>(decoding.size());
   const auto each_other = [&](const auto& visit) {
@@ -166,7 +166,7 @@ void Composer::batch_decoding() {
     parts_.uniform_rounds.batch(pass());
     return;
   }
-  if (parts_.decodes_steadily() && batch_steadily()) return;
+  if (parts_.decodes_uniformly() && batch_uniformly()) return;
   const std::vector<Request*>& decoding = parts_.queues.decoding();
   Measurements& m = parts_.env.measured;
   std::int64_t budget = schedule().max_batched_tokens;
@@ -241,7 +241,7 @@ void Composer::on_step_ended() {
   parts_.computed.draft_tokens += parts_.loop.uniform_batch().drafts();
 }
 
-void Composer::on_steady_step_ended() {
+void Composer::on_uniform_step_ended() {
   on_step_ended();
   parts_.log.emitted_together(parts_.loop.uniform_batch().decoding(),
                               parts_.loop.uniform_batch().gap(parts_.env.simulator.now()));
@@ -249,7 +249,7 @@ void Composer::on_steady_step_ended() {
   if (parts_.loop.stretch().passed()) parts_.rounds.timed(pass().work, pass().time, 0);
 }
 
-void Composer::on_steady_step_begins() {
+void Composer::on_uniform_step_begins() {
   parts_.env.measured.drafting_request_iterations += static_cast<std::uint64_t>(parts_.loop.uniform_batch().size());
   if (parts_.uniform_rounds.possible()) parts_.uniform_rounds.pass();
   parts_.admission.next_of_fast_forward();

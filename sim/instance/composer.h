@@ -38,8 +38,8 @@ class Composer final : private StepLoopListener {
   void idle(bool lags) override;
   void on_step_ended() override;
   void apply() override;
-  void on_steady_step_ended() override;
-  void on_steady_step_begins() override;
+  void on_uniform_step_ended() override;
+  void on_uniform_step_begins() override;
 
   [[nodiscard]] ForwardPass& pass() { return parts_.loop.pass(); }
   [[nodiscard]] const ScheduleConfig& schedule() const { return parts_.env.config.schedule; }
@@ -47,7 +47,7 @@ class Composer final : private StepLoopListener {
   void admit_before_step();
   void enter(const Admitted& admitted);
   void batch_decoding();
-  bool batch_steadily();
+  bool batch_uniformly();
   void batch_once();
   /// The part of a decoding request in a step that has room for so many more tokens.
   [[nodiscard]] StepPart part_of(const Request& r, Action action, std::int64_t budget) const;

@@ -53,7 +53,7 @@ class InstanceParts final : private OffloadListener {
 
   /// The schedule policy decides who drafts and verifies when.
   [[nodiscard]] bool schedules() const { return own && env.decode.verifies; }
-  [[nodiscard]] bool decodes_steadily() const { return !schedules() && loop.uniform_batch().possible(Work::decode); }
+  [[nodiscard]] bool decodes_uniformly() const { return !schedules() && loop.uniform_batch().possible(Work::decode); }
   /// With the step that has ended, or now, it may have fallen in step with the others.
   void join_uniform(Request& r);
   /// It takes part in no further step.

@@ -1,6 +1,6 @@
-// The step loop of a group of GPUs. A step is decided, composed, timed and applied, and the next one follows. The owner
-// decides which requests take part, and their outcomes. The loop decides what their parts add to a step, and how
-// uniform steps become one event.
+// The step loop of a group of GPUs. A step is decided, composed, timed and applied, and the next one follows. The
+// listener decides which requests take part, and their outcomes. The loop decides what their parts add to a step, and
+// how uniform steps become one event.
 #pragma once
 
 #include <cstdint>
@@ -52,8 +52,8 @@ class StepLoop final : private machine::StepListener {
         listener_(listener),
         parts_(env_.config, env_.group, env_.decode, env_.geometry, env_.timer, drafts_read),
         gpus_(env_.gpus, *this, name),
-        fast_forward_(env_.simulator, env_.step_times, env_.config.run.stretches, gpus_, uniform_, listener),
-        uniform_(parts_, env_.geometry, memory, env_.trace != nullptr),
+        fast_forward_(env_.simulator, env_.step_times, env_.config.run.stretches, gpus_, uniform_batch_, listener),
+        uniform_batch_(parts_, env_.geometry, memory, env_.trace != nullptr),
         proposals_(env_) {}
 
   /// Steps fetch KV, if at all, over this link; `on_offloaded`: FetchedSteps'. To be called once.
@@ -61,8 +61,8 @@ class StepLoop final : private machine::StepListener {
 
   [[nodiscard]] machine::GpuGroup& gpus() { return gpus_; }
   [[nodiscard]] const machine::GpuGroup& gpus() const { return gpus_; }
-  [[nodiscard]] UniformBatch& uniform_batch() { return uniform_; }
-  [[nodiscard]] const UniformBatch& uniform_batch() const { return uniform_; }
+  [[nodiscard]] UniformBatch& uniform_batch() { return uniform_batch_; }
+  [[nodiscard]] const UniformBatch& uniform_batch() const { return uniform_batch_; }
   [[nodiscard]] Proposals& proposals() { return proposals_; }
   [[nodiscard]] const Proposals& proposals() const { return proposals_; }
   [[nodiscard]] FetchedSteps& fetched() { return *fetched_; }
@@ -101,7 +101,7 @@ class StepLoop final : private machine::StepListener {
   // A step of a stretch needs these, from the object of its event on: see EventQueue::prefetch_next().
   machine::GpuGroup gpus_;
   FastForward fast_forward_;
-  UniformBatch uniform_;
+  UniformBatch uniform_batch_;
   ForwardPass pass_;
   Proposals proposals_;
   std::optional<FetchedSteps> fetched_;

@@ -15,8 +15,8 @@ void StepResults::apply() {
 }
 
 void StepResults::apply_step_of_decoding() {
-  if (parts_.decodes_steadily()) {
-    apply_steadily();
+  if (parts_.decodes_uniformly()) {
+    apply_uniformly();
   } else {
     if (parts_.uniform_rounds.possible()) parts_.uniform_rounds.end_step();
     apply_decoding();
@@ -25,7 +25,7 @@ void StepResults::apply_step_of_decoding() {
 }
 
 /// As if one after the other in order of admission, which samples of gaps between tokens keep.
-void StepResults::apply_steadily() {
+void StepResults::apply_uniformly() {
   const engine::Duration gap = parts_.loop.uniform_batch().gap(parts_.env.simulator.now());
   over_.clear();
   std::int64_t together = parts_.loop.uniform_batch().decoding();

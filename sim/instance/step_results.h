@@ -19,7 +19,7 @@ class StepResults {
  private:
   [[nodiscard]] const ForwardPass& pass() const { return parts_.loop.pass(); }
   void apply_step_of_decoding();
-  void apply_steadily();
+  void apply_uniformly();
   void apply_alone(const StepEntry& entry);
   void count_for_nobody(const StepEntry& entry);
   void apply_once();

@@ -190,8 +190,8 @@ void UniformBatch::end_step(engine::SimTime now, std::vector<Request*>& over) {
 }
 
 void FastForward::begin(const ForwardPass& pass, bool alone) {
-  under_way_ = alone && enabled_ && uniform_.size() > 0 && pass.entries.empty() &&
-               pass.work.tokens() == static_cast<double>(uniform_.size()) && pass.work.extra_gpu_s == 0;
+  under_way_ = alone && enabled_ && uniform_batch_.size() > 0 && pass.entries.empty() &&
+               pass.work.tokens() == static_cast<double>(uniform_batch_.size()) && pass.work.extra_gpu_s == 0;
   if (under_way_) by_tokens_ = step_times_.of(pass.work);
 }
 
@@ -201,7 +201,7 @@ void FastForward::run(ForwardPass& pass) {
     pass.time = step_times_.time(pass.work, by_tokens_);
     machine::Step step = pass.step(step_times_);
     step.computing = gpus_.computing(step);
-    if (simulator_.now() + step.computing >= free_before || uniform_.ends_with_step()) return;
+    if (simulator_.now() + step.computing >= free_before || uniform_batch_.ends_with_step()) return;
     gpus_.pass(step, step.computing);
     passed_ = true;
   }
@@ -209,20 +209,20 @@ void FastForward::run(ForwardPass& pass) {
 
 bool FastForward::end_step(ForwardPass& pass) {
   passed_ = false;
-  const bool as_begun = pass.work.tokens() == static_cast<double>(uniform_.size());  // nobody has left
-  under_way_ = under_way_ && as_begun && !gpus_.woken() && !uniform_.ends_with_step();
+  const bool as_begun = pass.work.tokens() == static_cast<double>(uniform_batch_.size());  // nobody has left
+  under_way_ = under_way_ && as_begun && !gpus_.woken() && !uniform_batch_.ends_with_step();
   if (under_way_) next(pass);
   return under_way_;
 }
 
 /// A step has ended with which nobody finishes, and the next one begins.
 void FastForward::next(ForwardPass& pass) {
-  listener_.on_steady_step_ended();
-  uniform_.end_step(simulator_.now());
+  listener_.on_uniform_step_ended();
+  uniform_batch_.end_step(simulator_.now());
   pass.work.decode = {};
   pass.work.logit_tokens = 0;
-  uniform_.begin_step(pass.work);
-  listener_.on_steady_step_begins();
+  uniform_batch_.begin_step(pass.work);
+  listener_.on_uniform_step_begins();
 }
 
 }  // namespace kvsim::serving

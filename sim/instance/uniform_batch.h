@@ -94,12 +94,12 @@ class UniformBatch {
   [[nodiscard]] std::int64_t drafts() const { return drafts_; }
   /// Since the last token of each that decodes.
   [[nodiscard]] engine::Duration gap(engine::SimTime now) const { return now - last_end_; }
-  /// With the step under way, or the coming one, somebody is due, or the owner looks; or there is no memory for the one
-  /// after it.
+  /// With the step under way, or the coming one, somebody is due, or the listener looks; or there is no memory for the
+  /// one after it.
   [[nodiscard]] bool ends_with_step() const {
     return next_due_ == steps_ + 1 || steps_ >= looks_after_ || (memory_ && growth(1) > memory_->available());
   }
-  /// The owner looks after the step under way and so many further ones.
+  /// The listener looks after the step under way and so many further ones.
   void look_after(std::int64_t steps) { looks_after_ = steps > kNever - steps_ ? kNever : steps_ + steps; }
   /// Each has emitted or drafted a token. Those that now have all of theirs leave, and are appended to `over` in order
   /// of admission.
@@ -213,9 +213,9 @@ class FastForwardListener {
  public:
   virtual ~FastForwardListener() = default;
   /// A step has ended; the members have not been told yet.
-  virtual void on_steady_step_ended() = 0;
+  virtual void on_uniform_step_ended() = 0;
   /// The next one begins.
-  virtual void on_steady_step_begins() {}
+  virtual void on_uniform_step_begins() {}
 };
 
 class FastForward {
@@ -227,7 +227,7 @@ class FastForward {
         step_times_(step_times),
         enabled_(enabled),
         gpus_(gpus),
-        uniform_(uniform),
+        uniform_batch_(uniform),
         listener_(listener) {}
 
   /// The step that begins, as it was put together. `alone`: beside the uniform batch there is no other work, and none
@@ -237,7 +237,7 @@ class FastForward {
   [[nodiscard]] models::StepTime time(const models::StepWork& work) { return step_times_.time(work); }
   /// The step that begins, or is under way, is one of a stretch.
   [[nodiscard]] bool under_way() const { return under_way_; }
-  /// Within on_steady_step_ended(): the step was one of many at once, of which its owner has heard nothing before.
+  /// Within on_uniform_step_ended(): the step was one of many at once, of which its listener has heard nothing before.
   [[nodiscard]] bool passed() const { return passed_; }
 
   /// As many steps as end before anything else happens; `pass` is then the next one, which begins, and its time.
@@ -254,7 +254,7 @@ class FastForward {
   models::StepTimes& step_times_;
   bool enabled_;
   machine::GpuGroup& gpus_;
-  UniformBatch& uniform_;
+  UniformBatch& uniform_batch_;
   FastForwardListener& listener_;
   bool under_way_ = false, passed_ = false;
   models::TokenTime by_tokens_;  // of its steps

@@ -4,14 +4,14 @@ namespace kvsim::serving {
 
 void UniformRounds::batch(ForwardPass& pass) {
   follow_schedule();
-  uniform_.begin_step(pass.work);
+  uniform_batch_.begin_step(pass.work);
   for (Request* r : verifying_) {
     const StepPart part{Work::verify, verified_tokens(*r)};
     pass.add(*r, part);
     parts_.add(*r, part, pass.work);
   }
-  uniform_.look_after(scheduling_.iterations_left());
-  env_.measured.drafting_request_iterations += static_cast<std::uint64_t>(uniform_.drafts());
+  uniform_batch_.look_after(scheduling_.iterations_left());
+  env_.measured.drafting_request_iterations += static_cast<std::uint64_t>(uniform_batch_.drafts());
   env_.measured.verifying_request_iterations += verifying_.size();
   count_stalled(scheduling_.stalled(), scheduling_.stalled_late());
 }
@@ -23,15 +23,15 @@ void UniformRounds::follow_schedule() {
   for (Request* r : scheduling_.asked()) {
     const Action action = scheduling_.action(*r);
     if (action != Action::draft) {
-      uniform_.leave(*r);
-    } else if (!uniform_.has(*r)) {
-      uniform_.join(*r, Work::draft, rounds_.drafts_left(*r), env_.simulator.now());
+      uniform_batch_.leave(*r);
+    } else if (!uniform_batch_.has(*r)) {
+      uniform_batch_.join(*r, Work::draft, rounds_.drafts_left(*r), env_.simulator.now());
     }
     if (action != Action::verify) continue;
     verifying_.push_back(r);
     tokens += verified_tokens(*r);
   }
-  if (tokens + uniform_.size() > env_.config.schedule.max_batched_tokens) leave_out_excess();
+  if (tokens + uniform_batch_.size() > env_.config.schedule.max_batched_tokens) leave_out_excess();
 }
 
 /// As if one request after the other was added in order of admission.
@@ -40,7 +40,7 @@ void UniformRounds::leave_out_excess() {
   auto next = verifying_.begin(), kept = next;
   for (Request* r : queues_.decoding()) {
     const bool verifies = next != verifying_.end() && *next == r;
-    const std::int64_t tokens = verifies ? verified_tokens(*r) : uniform_.has(*r) ? 1 : 0;
+    const std::int64_t tokens = verifies ? verified_tokens(*r) : uniform_batch_.has(*r) ? 1 : 0;
     if (verifies) ++next;
     const bool first = budget == env_.config.schedule.max_batched_tokens;
     if (verifies && tokens > budget && !first) {
@@ -65,7 +65,7 @@ void UniformRounds::pass() {
 
 void UniformRounds::end_step() {
   over_.clear();
-  uniform_.end_step(env_.simulator.now(), over_, [this](Request& r) {
+  uniform_batch_.end_step(env_.simulator.now(), over_, [this](Request& r) {
     if (r.round.drafted == r.round.target) r.round.length.edit().complete_at = env_.simulator.now();
     return scheduling_.drafted(r) ? 0 : rounds_.drafts_left(r);
   });

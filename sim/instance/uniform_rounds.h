@@ -27,7 +27,7 @@ class UniformRounds {
                 Scheduling& scheduling, const Rounds& rounds, const StepParts& parts, bool verified_here)
       : env_(environment),
         queues_(queues),
-        uniform_(uniform),
+        uniform_batch_(uniform),
         scheduling_(scheduling),
         rounds_(rounds),
         parts_(parts),
@@ -50,7 +50,7 @@ class UniformRounds {
 
   const InstanceEnvironment& env_;
   const RequestQueues& queues_;
-  UniformBatch& uniform_;
+  UniformBatch& uniform_batch_;
   Scheduling& scheduling_;
   const Rounds& rounds_;
   const StepParts& parts_;

@@ -139,7 +139,7 @@ void WholeRoute::on_prefilled(Instance&, Request& r) {
     if (!r.full_kv.offload_pending)
       KVSIM_ALWAYS(parts_.resize(r, parts_.demand.decoding(r)), "compressing a prompt needed more memory");
   }
-  if (parts_.decodes_steadily()) parts_.join_uniform(r);
+  if (parts_.decodes_uniformly()) parts_.join_uniform(r);
 }
 
 void WholeRoute::on_done(Instance&, Request& r, Work) {

@@ -1,5 +1,5 @@
 // A tensor-parallel group of GPUs that computes step after step: its clock, where its time goes, what of its memory is
-// in use, and its rows of a timeline. What is computed in a step, and how long that takes, is its owner's decision.
+// in use, and its rows of a timeline. What is computed in a step, and how long that takes, is its listener's decision.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +60,7 @@ class GpuGroup {
   void start(const Step& step);
   /// Starts a step that ends when it is computed, but no earlier than after `least`.
   void start(const Step& step, engine::Duration least);
-  /// From within begin_step(), in place of start() and ended(): all of a step of this length at once. Its owner does
+  /// From within begin_step(), in place of start() and ended(): all of a step of this length at once. Its listener does
   /// what end_step() does, and begins the next. Precondition: its end lies before Simulator::free_before().
   void pass(const Step& step, engine::Duration length);
   /// To be called when the step that was started is over.

@@ -23,7 +23,7 @@ class RoundsListener {
   virtual ~RoundsListener() = default;
   /// All its tokens are out; the remote node has not heard of it yet.
   virtual void on_finished(PoolRequest& r) = 0;
-  /// The remote node has heard the verdict: whether there is another round is the owner's business.
+  /// The remote node has heard the verdict: whether there is another round is the listener's decision.
   virtual void on_verdict(PoolRequest& r) = 0;
 };
 

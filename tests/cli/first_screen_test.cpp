@@ -58,6 +58,10 @@ INSTANTIATE_TEST_SUITE_P(Commands, FirstScreenTest,
                                            Words{"compare", "c.yaml"}, Words{"plan", "s.yaml"},
                                            Words{"reproduce", "evicpress/fig2"},
                                            Words{"reproduce", "evicpress/fig2", "vericache/fig2"},
+                                           Words{"reproduce", "evicpress/fig1", "evicpress/fig2", "evicpress/fig6",
+                                                 "evicpress/table1", "evicpress/table2", "specache/fig1",
+                                                 "specache/fig3", "specache/fig4", "specache/table1", "specache/table2",
+                                                 "specache/table3", "specache/table5", "vericache/fig2"},
                                            Words{"sweep", "s.yaml", "--vary", "decode.draft_length=1:20:1"}));
 
 }  // namespace

@@ -1,9 +1,10 @@
 """Comments begin with a subject, and terms of the field stand where a private word stood.
 
-  words.py SOURCE
+  words.py SOURCE [SHOWN]
 
 Counts, in comments of sim, models, planner and tools, first sentences that do not name their thing (What, Who, Of, ...), and
 private terms in comments and identifiers. Status 1 where a count is above its limit here, or below it: then the limit goes down.
+Prints where they stand, SHOWN of each (20).
 """
 import pathlib
 import re
@@ -42,6 +43,7 @@ def comments(text):
 
 def main():
     root = pathlib.Path(sys.argv[1])
+    shown = int(sys.argv[2]) if len(sys.argv) > 2 else 20
     begun, seen, places = 0, dict.fromkeys(TERMS, 0), {}
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):
@@ -67,7 +69,7 @@ def main():
     for name, count, limit in [("beginning", begun, BEGUN)] + [(t, seen[t], TERMS[t]) for t in TERMS]:
         if count != limit:
             status = 1
-            print(f"{name}: {count}, and {limit} are allowed", *places.get(name, [])[:int(sys.argv[2]) if len(sys.argv) > 2 else 20], sep="\n  ")
+            print(f"{name}: {count}, and {limit} are allowed", *places.get(name, [])[:shown], sep="\n  ")
     return status
 
 

@@ -244,23 +244,38 @@ std::string short_title(const std::string& title) {
 /// The first screen of a page: its answer, and the names of all that `--details` adds.
 Page first_screen(const Page& page) {
   Page out{page.title, page.subtitle, page.first, {}, {}};
-  std::vector<std::string> more;
+  std::vector<std::pair<std::string, std::size_t>> more;  // items of lists; 0: a table
+  const auto name = [&more](std::string title, std::size_t items) {
+    const auto named = std::find_if(more.begin(), more.end(), [&](const auto& other) { return other.first == title; });
+    if (named == more.end()) {
+      more.emplace_back(std::move(title), items);
+    } else {
+      named->second += items;
+    }
+  };
   auto rest = page.tables.begin();
   if (out.tables.empty() && rest != page.tables.end()) out.tables.push_back(*rest++);
   for (Table& table : out.tables) {
     if (table.rows.size() <= kFirstRows) continue;
-    more.push_back(fmt::format("{} of {} rows", table.rows.size() - kFirstRows, table.rows.size()));
+    name(fmt::format("{} of {} rows", table.rows.size() - kFirstRows, table.rows.size()), 0);
     table.rows.resize(kFirstRows);
   }
   for (; rest != page.tables.end(); ++rest) {
-    if (!rest->title.empty()) more.push_back(short_title(rest->title));
+    const auto shown = [&rest](const Table& table) {
+      return table.title == rest->title && table.rows.size() == rest->rows.size();
+    };
+    if (!rest->title.empty() && std::none_of(out.tables.begin(), out.tables.end(), shown)) {
+      name(short_title(rest->title), 0);
+    }
   }
   for (const List& list : page.lists) {
     if (list.items.empty()) continue;
     if (list.first) out.lists.push_back({list.title, {list.items.front()}});
-    if (!list.first || list.items.size() > 1) more.push_back(fmt::format("{} ({})", list.title, list.items.size()));
+    if (!list.first || list.items.size() > 1) name(short_title(list.title), list.items.size());
   }
-  if (!more.empty()) out.lists.push_back({"", {fmt::format("More with --details: {}.", fmt::join(more, "; "))}});
+  std::vector<std::string> names;
+  for (const auto& [title, items] : more) names.push_back(items > 0 ? fmt::format("{} ({})", title, items) : title);
+  if (!names.empty()) out.lists.push_back({"", {fmt::format("More with --details: {}.", fmt::join(names, "; "))}});
   return out;
 }
 

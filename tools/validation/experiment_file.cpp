@@ -231,6 +231,10 @@ ExperimentFile read_experiment(schema::ConfigNode document, const std::string& p
   return file;
 }
 
+std::string paper_of(const ExperimentFile& file) {
+  return file.name.substr(0, file.name.find('/'));
+}
+
 std::vector<ExperimentFile> carried_experiments() {
   std::map<std::string, std::shared_ptr<const SharedFile>> shared;
   for (const auto& [path, text] : embedded::paper_experiments()) {

@@ -102,6 +102,9 @@ ExperimentFile read_experiment(schema::ConfigNode document, const std::string& p
                                std::shared_ptr<const SharedFile> shared);
 SharedFile read_shared(schema::ConfigNode document);
 
+/// "vericache" of "vericache/fig11".
+std::string paper_of(const ExperimentFile& file);
+
 /// Those that the binary carries, in the order of the papers.
 std::vector<ExperimentFile> carried_experiments();
 /// A user's file, and what it shares. Throws schema::InputError.

@@ -109,16 +109,15 @@ Table papers_table(const std::vector<Reproduced>& all) {
   t.align.assign(t.header.size(), Align::right);
   t.align.front() = Align::left;
   std::vector<std::string> papers;
-  const auto paper_of = [](const Reproduced& r) { return r.file->name.substr(0, r.file->name.find('/')); };
   for (const Reproduced& r : all) {
-    if (std::find(papers.begin(), papers.end(), paper_of(r)) == papers.end()) papers.push_back(paper_of(r));
+    if (std::find(papers.begin(), papers.end(), paper_of(*r.file)) == papers.end()) papers.push_back(paper_of(*r.file));
   }
   for (const std::string& paper : papers) {
     std::vector<JudgedPoint> points;
     std::array<std::size_t, std::size(kStandings)> counts{};
     std::size_t figures = 0;
     for (const Reproduced& r : all) {
-      if (paper_of(r) != paper) continue;
+      if (paper_of(*r.file) != paper) continue;
       ++figures;
       points.insert(points.end(), r.points.begin(), r.points.end());
       for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += r.standing() == kStandings[i] ? 1 : 0;
@@ -383,24 +382,27 @@ results::Page experiments_text(const std::vector<Reproduced>& all) {
   results::Page page;
   page.title = tally_text(all);
   page.subtitle = {points_text(all)};
+  const bool many = all.size() > page::kFirstRows;
+  if (many) page.tables.push_back(papers_table(all));
   page.tables.push_back(summary_table(all, "Verdicts"));
   if (all.size() == 1 && !all.front().points.empty()) {
-    page.first = {points_table(all.front(), "Published points")};
-  } else if (all.size() > page::kFirstRows) {
-    std::vector<Reproduced> others;
-    std::copy_if(all.begin(), all.end(), std::back_inserter(others),
-                 [](const Reproduced& r) { return r.outcome != Outcome::reproduced && r.outcome != Outcome::cannot; });
-    page.first = {papers_table(all), summary_table(others, "Not reproduced")};
+    page.first = {points_table(all.front(), "Points: " + all.front().file->name)};
+  } else if (many) {
+    std::vector<Reproduced> off;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(off),
+                 [](const Reproduced& r) { return r.outcome == Outcome::off; });
+    page.first = {papers_table(all), summary_table(off, "Verdict off")};
   }
   for (Table& table : dependence_tables(all)) page.tables.push_back(std::move(table));
   for (const Reproduced& r : all) {
-    const std::string title = fmt::format("{}, {}: {}", r.file->name, r.file->title, to_string(r.outcome));
+    const std::string& name = r.file->name;
+    const std::string title = fmt::format("Points: {}, {}: {}", name, r.file->title, to_string(r.outcome));
     if (!r.points.empty()) page.tables.push_back(points_table(r, title));
-    page.lists.push_back({r.file->name + ": what the paper says in words", claims_of(r)});
+    page.lists.push_back({"What the paper says in words: " + name, claims_of(r)});
     if (r.outcome != Outcome::reproduced && !r.miss.empty()) {
-      page.lists.push_back({r.file->name + ": what would explain the miss", {r.miss}});
+      page.lists.push_back({"What would explain the miss: " + name, {r.miss}});
     }
-    page.lists.push_back({r.file->name + ": with other free assumptions", others_of(r)});
+    page.lists.push_back({"With other free assumptions: " + name, others_of(r)});
   }
   page.lists.push_back({"Free assumptions", shared_words(all)});
   return page;

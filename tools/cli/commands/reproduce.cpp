@@ -39,19 +39,14 @@ struct Options {
 constexpr const char* kPage = "reproduce.html";
 constexpr const char* kDocument = "reproduce.json";
 
-/// "vericache" of "vericache/fig11".
-std::string paper_of(const ExperimentFile& file) {
-  return file.name.substr(0, file.name.find('/'));
-}
-
 std::vector<ExperimentFile> of_paper(std::vector<ExperimentFile> files, const std::string& paper) {
   std::vector<std::string> papers;
-  for (const ExperimentFile& f : files) papers.push_back(paper_of(f));
+  for (const ExperimentFile& f : files) papers.push_back(validation::paper_of(f));
   if (std::find(papers.begin(), papers.end(), paper) == papers.end()) {
     papers.erase(std::unique(papers.begin(), papers.end()), papers.end());
     throw schema::InputError(fmt::format("--paper: unknown paper \"{}\"{}", paper, schema::suggest(paper, papers)));
   }
-  std::erase_if(files, [&paper](const ExperimentFile& f) { return paper_of(f) != paper; });
+  std::erase_if(files, [&paper](const ExperimentFile& f) { return validation::paper_of(f) != paper; });
   return files;
 }
 
